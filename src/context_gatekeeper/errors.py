@@ -1,0 +1,94 @@
+"""Errors of the package.
+
+Every error names the thing, the cause and the next step::
+
+    GatekeeperError
+    +-- ConfigError(ValueError)            an argument or setting cannot be used
+    +-- BudgetError(ValueError)            a token budget cannot be met
+    +-- StoreError                         the pool file or server failed
+    |   +-- StoreVersionError              made by a newer release
+    |   +-- StoreBusyError                 locked by another process for too long
+    |   +-- StoreDamagedError              not ours, or its content is damaged
+    +-- PageNotFoundError(LookupError)     no such page in this pool
+    +-- AccessDeniedError(PermissionError) the page is not this owner's
+    +-- TranscriptError(ValueError)        a conversation file cannot be read
+    +-- WireFormatError(ValueError)        a request is not of its API's form
+    +-- UpstreamError                      the model's service refused or failed
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AccessDeniedError",
+    "BudgetError",
+    "ConfigError",
+    "GatekeeperError",
+    "PageNotFoundError",
+    "StoreBusyError",
+    "StoreDamagedError",
+    "StoreError",
+    "StoreVersionError",
+    "TranscriptError",
+    "UpstreamError",
+    "WireFormatError",
+]
+
+
+class GatekeeperError(Exception):
+    """Root of the tree.
+
+    Args:
+        thing: what the error is about: a parameter, path, page or route.
+        cause: what is wrong with it.
+        next_step: what the caller can do about it.
+    """
+
+    def __init__(self, thing: str, cause: str, next_step: str) -> None:
+        self.thing = thing
+        self.cause = cause
+        self.next_step = next_step
+        super().__init__(f"{thing}: {cause}; {next_step}")
+
+
+class ConfigError(GatekeeperError, ValueError):
+    """An argument or setting cannot be used."""
+
+
+class BudgetError(GatekeeperError, ValueError):
+    """A token budget cannot be met."""
+
+
+class StoreError(GatekeeperError):
+    """The page store failed; nothing that was acknowledged is lost."""
+
+
+class StoreVersionError(StoreError):
+    """The store was written by a newer release."""
+
+
+class StoreBusyError(StoreError):
+    """Another process held the store longer than the busy timeout."""
+
+
+class StoreDamagedError(StoreError):
+    """The file is not a page store, or its content is damaged."""
+
+
+class PageNotFoundError(GatekeeperError, LookupError):
+    """No such page in this pool."""
+
+
+class AccessDeniedError(GatekeeperError, PermissionError):
+    """The page belongs to somebody else."""
+
+
+class TranscriptError(GatekeeperError, ValueError):
+    """A conversation file cannot be read."""
+
+
+class WireFormatError(GatekeeperError, ValueError):
+    """A request is not of its API's form."""
+
+
+class UpstreamError(GatekeeperError):
+    """The model's service refused the call or could not be reached."""

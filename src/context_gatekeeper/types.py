@@ -1,0 +1,154 @@
+"""Frozen records shared by every layer. No behaviour beyond what a record implies.
+
+Identifiers. ``turn_id`` counts the turns of one session from 0. A turn is stored as a
+pair of pages, one a side; the *ordinal* of a page inside its session is
+``2 * turn_id`` for the user's text and ``2 * turn_id + 1`` for the assistant's, so that
+the order of a session never depends on a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+__all__ = [
+    "Block",
+    "ConversationTurn",
+    "GateVerdict",
+    "Page",
+    "PageDraft",
+    "PageId",
+    "PageKind",
+    "RecallHit",
+    "Role",
+    "TopicMove",
+]
+
+PageId = NewType("PageId", int)
+"""Identity of a page inside its store: positive, assigned at append, never used again."""
+
+
+class Role(StrEnum):
+    """Whose words a page holds."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class PageKind(StrEnum):
+    """What a page is made of."""
+
+    TURN = "turn"
+
+
+@dataclass(frozen=True, slots=True)
+class PageDraft:
+    """A page before a store gave it an identity.
+
+    ``terms`` and ``derived`` can be rebuilt from ``text``; stores keep them so that a
+    session reopens without analysing its texts again.
+    """
+
+    turn_id: int
+    role: Role
+    text: str
+    """The original, byte for byte; lone surrogates and NUL allowed."""
+    terms: Mapping[str, int] = field(default_factory=dict)
+    """Anchor -> occurrences in ``text`` (1..255)."""
+    derived: str = ""
+    """What the engine worked out about the turn (JSON); empty when nothing."""
+    time: float | None = None
+    """Seconds since the epoch, UTC, when the caller knows it."""
+    speaker: str | None = None
+    kind: PageKind = PageKind.TURN
+
+    @property
+    def ordinal(self) -> int:
+        """Place of the page inside its session (module docstring)."""
+        return 2 * self.turn_id + (self.role is Role.ASSISTANT)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An immutable stored page."""
+
+    page_id: PageId
+    pool: str
+    session: str
+    turn_id: int
+    role: Role
+    text: str
+    terms: Mapping[str, int]
+    derived: str
+    time: float | None
+    speaker: str | None
+    kind: PageKind
+    sha256: str
+    """Hex digest of ``text`` in UTF-8 (surrogates passed through)."""
+
+    @property
+    def ordinal(self) -> int:
+        """Place of the page inside its session (module docstring)."""
+        return 2 * self.turn_id + (self.role is Role.ASSISTANT)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One turn as the chat selector sees it (SPEC.md section 2)."""
+
+    turn_id: int
+    user_text: str
+    assistant_text: str
+    tokens_user: int
+    tokens_assistant: int
+    anchors: tuple[str, ...]
+
+
+class TopicMove(StrEnum):
+    """What the topic gate decided about a query."""
+
+    CONTINUE = "continue"
+    SWITCH = "switch"
+
+
+@dataclass(frozen=True, slots=True)
+class GateVerdict:
+    """The topic gate's decision, with what led to it (DESIGN.md 4.2)."""
+
+    move: TopicMove
+    reason: str
+    anchor_overlap_ratio: float
+    """IDF mass of the query's anchors that the active topic holds, share in [0, 1]."""
+    new_token_ratio: float
+    """IDF mass of the query's anchors that it does not hold, share in [0, 1]."""
+    points: float = 0.0
+    """Sum of the score table; above 0 means switch. 0.0 when a rule decided before it."""
+    is_deictic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecallHit:
+    """A page found by ``recall()``, best first."""
+
+    page_id: PageId
+    turn_id: int
+    role: Role
+    score: float
+    """Comparable inside one result only; > 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationTurn:
+    """One turn of a conversation file, as the transcript readers give it."""
+
+    user_text: str
+    assistant_text: str
+    time: float | None = None
+    speakers: tuple[str | None, str | None] = (None, None)
+    """Names of the two sides where the file has them and they are persons."""
+    source_ids: tuple[str | None, str | None] = (None, None)
+    """The file's own identifiers of the two texts; equal when one line holds both."""
+    session: str | None = None
+    topic: str | None = None
