@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NewType
+from typing import Any, NewType
 
 __all__ = [
     "Block",
     "ConversationTurn",
+    "Decision",
     "GateVerdict",
     "Page",
     "PageDraft",
@@ -23,6 +24,7 @@ __all__ = [
     "PageKind",
     "RecallHit",
     "Role",
+    "Stage",
     "TopicMove",
 ]
 
@@ -152,3 +154,70 @@ class ConversationTurn:
     """The file's own identifiers of the two texts; equal when one line holds both."""
     session: str | None = None
     topic: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage of the selection let through."""
+
+    stage: str
+    kept: tuple[int, ...]
+    """Turn ids, ascending."""
+    dropped: tuple[int, ...]
+    """Turn ids, ascending."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {"stage": self.stage, "kept": list(self.kept), "dropped": list(self.dropped)}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The whole record of one selection: what is in, what left at which stage, and why."""
+
+    query: str
+    profile: str
+    verdict: GateVerdict
+    topic: str
+    """``none`` (no history), ``running``, ``known`` (switch back) or ``new``."""
+    topic_reason: str
+    """What tied the query to the topic: a name, a segment, the run."""
+    stages: tuple[Stage, ...]
+    blocks: tuple[dict[str, Any], ...]
+    """What `select` returns, in turn order."""
+    coverage: float
+    """Share of the query's anchor weight that the blocks cover, in [0, 1]."""
+    anchor_weights: Mapping[str, float]
+    """Query anchor as written -> weight used for coverage."""
+    tokens_fitted: int
+    """Blocks by the fitted estimate."""
+    tokens_documented: int
+    """Blocks by ``len * 1.5``."""
+    budget_tokens: int
+    """What was left for blocks after query, constraints and glue."""
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form with the same names."""
+        return {
+            "query": self.query,
+            "profile": self.profile,
+            "verdict": {
+                "move": self.verdict.move.value,
+                "reason": self.verdict.reason,
+                "anchor_overlap_ratio": self.verdict.anchor_overlap_ratio,
+                "new_token_ratio": self.verdict.new_token_ratio,
+                "points": self.verdict.points,
+                "is_deictic": self.verdict.is_deictic,
+            },
+            "topic": self.topic,
+            "topic_reason": self.topic_reason,
+            "stages": [stage.to_dict() for stage in self.stages],
+            "blocks": [dict(block) for block in self.blocks],
+            "coverage": self.coverage,
+            "anchor_weights": dict(self.anchor_weights),
+            "tokens_fitted": self.tokens_fitted,
+            "tokens_documented": self.tokens_documented,
+            "budget_tokens": self.budget_tokens,
+            "warnings": list(self.warnings),
+        }

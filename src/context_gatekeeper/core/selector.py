@@ -1,0 +1,143 @@
+"""Minimum coverage selection under a token budget (DESIGN.md 4.5, SPEC.md 3.4).
+
+Each step takes the block with the largest ``gain = new anchor weight / cost ** alpha``
+until 85 % of the query's anchor weight is covered, nothing adds, or the budget is spent.
+Costs are those of the pruned blocks and are passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["ALPHA", "COVERAGE_TARGET", "Candidate", "Chosen", "SelectParams", "Selection", "select_blocks"]
+
+ALPHA = 0.8
+"""Exponent of the cost; fixed by DESIGN.md section 6."""
+COVERAGE_TARGET = 0.85
+"""Share of the query's anchor weight at which selection stops (eta)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectParams:
+    """Selection numbers of a profile; the defaults are the documented ones."""
+
+    redundancy: int = 1
+    """How many blocks may be paid for the same anchor, each time for the full weight."""
+    uses_score: bool = False
+    """Multiply the gain by the block's score."""
+    reachable_only: bool = False
+    """Measure coverage over anchors that some candidate holds, not over all of the query's."""
+    fill_share: float = 0.0
+    """After coverage, fill up to this share of the budget by falling score; 0 = do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A block that may be chosen."""
+
+    turn_id: int
+    anchors: frozenset[str]
+    """Query anchors that the whole block holds."""
+    cost_tokens: int
+    """Tokens of the pruned block, >= 1."""
+    relevance: float
+    """Its documented score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A block that was chosen, and for what."""
+
+    turn_id: int
+    new_anchors: tuple[str, ...]
+    """Anchors this block covered first, sorted; empty for fill."""
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Result of `select_blocks`."""
+
+    chosen: tuple[Chosen, ...]
+    """In the order of choice."""
+    coverage: float
+    """Covered share of the query's whole anchor weight, in [0, 1]."""
+    spent_tokens: int
+    over_budget: tuple[int, ...]
+    """Blocks that would have added something but did not fit, ascending."""
+    stopped_by: str
+    """``coverage``, ``nothing adds`` or ``budget``."""
+
+
+def select_blocks(
+    candidates: Sequence[Candidate],
+    anchor_weights: Mapping[str, float],
+    budget_tokens: int,
+    *,
+    covered: Mapping[str, int] | None = None,
+    params: SelectParams = SelectParams(),
+) -> Selection:
+    """Choose blocks greedily.
+
+    Args:
+        candidates: at most a few dozen, any order.
+        anchor_weights: weight of each query anchor, > 0.
+        budget_tokens: hard bound on the sum of costs, >= 0.
+        covered: times each anchor was already covered by blocks that are in anyway.
+        params: the profile's numbers.
+
+    Ties go to the newer block. O(steps * candidates * anchors).
+    """
+    times = dict(covered or {})
+    left = {candidate.turn_id: candidate for candidate in candidates}
+    spent = 0
+    chosen: list[Chosen] = []
+    over: set[int] = set()
+    reachable = set().union(*(candidate.anchors for candidate in candidates)) | set(times)
+    relevant = {t: w for t, w in anchor_weights.items() if not params.reachable_only or t in reachable}
+    total = sum(relevant.values())
+    stopped_by = "nothing adds"
+
+    def covered_share() -> float:
+        return sum(w for t, w in relevant.items() if times.get(t)) / total if total else 0.0
+
+    while True:
+        if params.redundancy == 1 and covered_share() >= COVERAGE_TARGET:
+            stopped_by = "coverage"
+            break
+        best: tuple[float, int] | None = None
+        for candidate in left.values():
+            new = sum(anchor_weights[t] for t in candidate.anchors if times.get(t, 0) < params.redundancy)
+            if new <= 0.0:
+                continue
+            if spent + candidate.cost_tokens > budget_tokens:
+                over.add(candidate.turn_id)
+                continue
+            gain = new / candidate.cost_tokens**ALPHA * (candidate.relevance if params.uses_score else 1.0)
+            if best is None or (gain, candidate.turn_id) > best:
+                best = (gain, candidate.turn_id)
+        if best is None:
+            stopped_by = "budget" if over else stopped_by
+            break
+        taken = left.pop(best[1])
+        spent += taken.cost_tokens
+        first = tuple(sorted(t for t in taken.anchors if not times.get(t)))
+        for term in taken.anchors:
+            times[term] = times.get(term, 0) + 1
+        chosen.append(Chosen(taken.turn_id, first, best[0]))
+    if params.fill_share > 0.0:
+        spent = _fill(left, chosen, spent, int(params.fill_share * budget_tokens))
+    whole = sum(anchor_weights.values())
+    coverage = sum(w for t, w in anchor_weights.items() if times.get(t)) / whole if whole else 0.0
+    taken_ids = {one.turn_id for one in chosen}
+    return Selection(tuple(chosen), coverage, spent, tuple(sorted(over - taken_ids)), stopped_by)
+
+
+def _fill(left: Mapping[int, Candidate], chosen: list[Chosen], spent: int, limit_tokens: int) -> int:
+    """Add further blocks by falling score while they fit into ``limit_tokens``; returns tokens spent."""
+    for candidate in sorted(left.values(), key=lambda one: (-one.relevance, -one.turn_id)):
+        if spent + candidate.cost_tokens <= limit_tokens:
+            spent += candidate.cost_tokens
+            chosen.append(Chosen(candidate.turn_id, (), 0.0))
+    return spent

@@ -1,0 +1,158 @@
+"""The topic gate: does a query continue the running topic? (DESIGN.md 4.2, SPEC.md 3.2)
+
+The documented thresholds are kept and reported. Inside their zones a small table of
+points decides, because on real talk the zones alone call every third continuation a
+switch: a false switch empties the context, a false continue only keeps a block too many.
+Order of the rules: no history -> explicit cue -> another named topic -> overlap -> points.
+Source: reading 5-12 and section 6.5 of the selection notes; the points are fitted by
+``scripts/fit_gate.py`` on one half of each building set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from math import log
+
+from context_gatekeeper.core.query_form import DEICTIC_PATTERNS, QueryForm, has_deictic
+from context_gatekeeper.types import GateVerdict, TopicMove
+
+__all__ = [
+    "DEICTIC_PATTERNS",
+    "GATE_PARAMS",
+    "NEW_RATIO_SWITCH_THRESHOLD",
+    "OVERLAP_CONTINUE_THRESHOLD",
+    "OVERLAP_SWITCH_THRESHOLD",
+    "GateEvidence",
+    "GateParams",
+    "NamedRoot",
+    "gate_features",
+    "gate_topic",
+    "has_deictic",
+]
+
+OVERLAP_CONTINUE_THRESHOLD = 0.45
+"""Above this share of known anchors the topic goes on."""
+OVERLAP_SWITCH_THRESHOLD = 0.20
+"""Below it, with mostly new anchors, the documents call it a switch."""
+NEW_RATIO_SWITCH_THRESHOLD = 0.70
+
+
+class NamedRoot(Enum):
+    """Which topic name, if any, the query speaks out."""
+
+    NONE = "none"
+    RUNNING = "running"
+    OLDER = "older"
+
+
+@dataclass(frozen=True, slots=True)
+class GateEvidence:
+    """Everything the gate looks at; worked out by the engine."""
+
+    turn_count: int
+    anchor_count: int
+    form: QueryForm
+    anchor_overlap_ratio: float
+    """Weighted share of the query's anchors in the active topic (last three turns of the run)."""
+    new_token_ratio: float
+    shares_content: bool
+    """Whether a content anchor of the query is in the active topic."""
+    new_content: float
+    """Base weight of the content anchors that the active topic does not hold, >= 0."""
+    content_count: int
+    named_root: NamedRoot
+    previous_closes: bool
+    recent_switches: int
+    """Switches among the last six turns."""
+    running_match: float
+    """Share of the query's base weight found in the running segment, in [0, 1]."""
+    older_match: float
+    """The same for the best older segment, in [0, 1]."""
+    is_new_day: bool | None = None
+    """Whether the day changed since the last turn; None when times are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateParams:
+    """The table: points for a switch."""
+
+    constant: float = -2.1
+    overlap: float = -2.0
+    novelty_unshared: float = 1.0
+    novelty_statement: float = -1.5
+    content: float = 0.5
+    points_back: float = -1.5
+    greets: float = 3.5
+    previous_closes: float = 1.25
+    names_running: float = -1.5
+    names_older: float = 2.5
+    alternating: float = 2.0
+    han: float = -2.0
+    han_novelty: float = 1.5
+    older_match: float = 0.0
+    running_match: float = 0.0
+    new_day: float = 3.0
+    same_day: float = 0.0
+    alternating_least: int = 4
+    """Switches among the last six turns that make talk alternating."""
+
+
+GATE_PARAMS = GateParams()
+
+
+def gate_features(evidence: GateEvidence) -> dict[str, float]:
+    """Value of each row of the table for ``evidence``; the names are those of `GateParams`."""
+    form = evidence.form
+    novelty = log(1.0 + evidence.new_content)
+    return {
+        "constant": 1.0,
+        "overlap": evidence.anchor_overlap_ratio,
+        "novelty_unshared": 0.0 if evidence.shares_content else novelty,
+        "novelty_statement": 0.0 if form.asks else novelty,
+        "content": log(1.0 + evidence.content_count),
+        "points_back": float(form.points_back or form.is_deictic and form.word_count <= 8),
+        "greets": float(form.greets),
+        "previous_closes": float(evidence.previous_closes),
+        "names_running": float(evidence.named_root is NamedRoot.RUNNING),
+        "names_older": float(evidence.named_root is NamedRoot.OLDER),
+        "alternating": float(evidence.recent_switches >= GATE_PARAMS.alternating_least),
+        "han": float(form.is_han),
+        "han_novelty": novelty if form.is_han else 0.0,
+        "older_match": evidence.older_match,
+        "running_match": evidence.running_match,
+        "new_day": float(evidence.is_new_day is True),
+        "same_day": float(evidence.is_new_day is False),
+    }
+
+
+def gate_topic(evidence: GateEvidence, params: GateParams = GATE_PARAMS) -> GateVerdict:
+    """Decide continue or switch. Pure; ties (0 points) continue."""
+
+    def verdict(move: TopicMove, reason: str, points: float = 0.0) -> GateVerdict:
+        return GateVerdict(
+            move,
+            reason,
+            evidence.anchor_overlap_ratio,
+            evidence.new_token_ratio,
+            points,
+            evidence.form.is_deictic,
+        )
+
+    if not evidence.turn_count:
+        return verdict(TopicMove.CONTINUE, "no history")
+    if not evidence.anchor_count:
+        return verdict(TopicMove.CONTINUE, "no anchors")
+    if evidence.form.has_change_cue and evidence.named_root is not NamedRoot.RUNNING:
+        return verdict(TopicMove.SWITCH, "explicit change of subject")
+    if evidence.anchor_overlap_ratio > OVERLAP_CONTINUE_THRESHOLD and evidence.named_root is not NamedRoot.OLDER:
+        return verdict(TopicMove.CONTINUE, "overlap above threshold")
+    points = sum(value * getattr(params, name) for name, value in gate_features(evidence).items())
+    if points <= 0.0:
+        reason = "deictic" if evidence.form.is_deictic else "not enough for a switch"
+        return verdict(TopicMove.CONTINUE, reason, points)
+    in_documented_zone = (
+        evidence.anchor_overlap_ratio < OVERLAP_SWITCH_THRESHOLD
+        and evidence.new_token_ratio > NEW_RATIO_SWITCH_THRESHOLD
+    )
+    return verdict(TopicMove.SWITCH, "new anchors" if in_documented_zone else "points", points)
