@@ -1,0 +1,40 @@
+"""Laying blocks out as a prompt: constraints, blocks in turn order, query (SPEC.md 3.6, DESIGN.md 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["lay_out_messages", "lay_out_prompt"]
+
+
+def lay_out_prompt(constraints: Mapping[str, str], blocks: Sequence[Mapping[str, Any]], query: str) -> str:
+    """The whole prompt as one text; parts are separated by blank lines and empty sides are left out."""
+    parts = []
+    if constraints:
+        parts.append("\n".join(["[constraints]", *(f"{key}: {value}" for key, value in constraints.items())]))
+    for block in blocks:
+        sides = [f"{side}: {block[side]}" for side in ("user", "assistant") if block[side].strip()]
+        parts.append("\n".join([f"[turn {block['turn_id']}]", *sides]))
+    parts.append(f"user: {query}")
+    return "\n\n".join(parts)
+
+
+def lay_out_messages(
+    constraints: Mapping[str, str], blocks: Sequence[Mapping[str, Any]], query: str
+) -> list[dict[str, str]]:
+    """The same as chat messages: one system message for the constraints, then the turns, then the query.
+
+    A turn without a user side gets none invented; empty sides are left out.
+    """
+    messages = []
+    if constraints:
+        messages.append(
+            {"role": "system", "content": "\n".join(f"{key}: {value}" for key, value in constraints.items())}
+        )
+    for block in blocks:
+        for role in ("user", "assistant"):
+            if block[role].strip():
+                messages.append({"role": role, "content": block[role]})
+    messages.append({"role": "user", "content": query})
+    return messages

@@ -1,0 +1,43 @@
+"""Content words of a query: what a block must hold after a switch of topic (DESIGN.md 4.3)."""
+
+from __future__ import annotations
+
+import re
+
+from context_gatekeeper.core.anchor import AnchorScan
+from context_gatekeeper.core.background import ENGLISH_STOP_WORDS, cut_function_words
+
+__all__ = ["CONTENT_WORD_MIN_LEN", "CONTENT_WORD_PATTERNS", "content_words", "holds_content_word"]
+
+CONTENT_WORD_MIN_LEN = 4
+"""Window length in Chinese pieces; shorter pieces count whole (reading 16)."""
+CONTENT_WORD_PATTERNS = (
+    r"(?<![a-z0-9_])[a-z]{4,}(?![a-z0-9_])",
+    r"(?<![\w.])v?\d+\.\d+\.\d+(?![\w.])",
+    r"(?<![a-z0-9_])(?=[a-z_]*\d)(?=\d*[a-z_])[a-z0-9_]{2,}(?![a-z0-9_])",
+)
+"""English terms of at least four letters, versions, identifiers with digits of any length (readings 17, 18)."""
+_PATTERN = re.compile("|".join(CONTENT_WORD_PATTERNS))
+_UNSPACED_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
+_OTHER_LETTERS = re.compile(r"[^\W\da-z_\u3040-\u30ff\u3400-\u9fff]{2,}")
+
+
+def content_words(scan: AnchorScan) -> frozenset[str]:
+    """Content words of a scanned query, lower case; empty when it has none (the filter is void then)."""
+    text = scan.text[:4000].lower()
+    words = {match.group() for match in _PATTERN.finditer(text) if match.group() not in ENGLISH_STOP_WORDS}
+    words.update(match.group() for match in _OTHER_LETTERS.finditer(text))
+    for match in _UNSPACED_RUN.finditer(text):
+        for piece in cut_function_words(match.group()):
+            if len(piece) > CONTENT_WORD_MIN_LEN:
+                words.update(
+                    piece[at : at + CONTENT_WORD_MIN_LEN] for at in range(len(piece) - CONTENT_WORD_MIN_LEN + 1)
+                )
+            elif len(piece) >= 2:
+                words.add(piece)
+    return frozenset(words)
+
+
+def holds_content_word(words: frozenset[str], folded_text: str) -> bool:
+    """Whether a block's normalised, lower-cased text holds one of ``words``; True when there are none."""
+    return not words or any(word in folded_text for word in words)

@@ -1,0 +1,86 @@
+"""Which older stretch of talk a query returns to: BM25 over segments (section 6.5 of the selection notes)."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+__all__ = ["SEGMENT_PARAMS", "SegmentMatch", "SegmentParams", "match_segments"]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentParams:
+    """Numbers of the segment ranking."""
+
+    saturation_k1: float = 1.2
+    length_b: float = 0.75
+    recency_segments: float = 30.0
+    """Segments after which the recency bonus has fallen to 1/e."""
+    resume_share: float = 0.5
+    """Least share of the query's base weight that a segment must hold to be resumed."""
+
+
+SEGMENT_PARAMS = SegmentParams()
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentMatch:
+    """One segment that holds some of the query."""
+
+    segment: int
+    strength: float
+    """BM25 times the recency bonus, > 0."""
+    share: float
+    """Share of the query's base weight that it holds, in (0, 1]."""
+
+
+def match_segments(
+    base: Mapping[str, float],
+    places: Mapping[str, Sequence[int]],
+    segment_of: array[int],
+    segment_sizes: Sequence[int],
+    params: SegmentParams = SEGMENT_PARAMS,
+) -> list[SegmentMatch]:
+    """Segments that hold a query term, strongest first; ties go to the newer one.
+
+    Args:
+        base: term -> weight without IDF; terms that should not count are left out.
+        places: term -> ascending page ordinals that hold it (two pages a turn).
+        segment_of: turn id -> segment number.
+        segment_sizes: turns of each segment.
+        params: the numbers.
+
+    Term frequency = blocks plus user messages of the segment that hold the term.
+    O(postings of the query's terms).
+    """
+    total = sum(base.values())
+    count = len(segment_sizes)
+    if not total or not count:
+        return []
+    average = sum(segment_sizes) / count
+    strengths: dict[int, float] = {}
+    shares: dict[int, float] = {}
+    for term, weight in base.items():
+        frequencies: dict[int, int] = {}
+        last_turn = -1
+        for ordinal in places.get(term, ()):
+            turn = ordinal >> 1
+            segment = segment_of[turn]
+            gain = (turn != last_turn) + (not ordinal & 1)
+            last_turn = turn
+            frequencies[segment] = frequencies.get(segment, 0) + gain
+        if not frequencies:
+            continue
+        idf = log((count + 1) / (len(frequencies) + 1)) + 1.0
+        for segment, frequency in frequencies.items():
+            norm = params.saturation_k1 * (1 - params.length_b + params.length_b * segment_sizes[segment] / average)
+            strengths[segment] = strengths.get(segment, 0.0) + weight * idf * frequency / (frequency + norm)
+            shares[segment] = shares.get(segment, 0.0) + weight
+    matches = [
+        SegmentMatch(segment, strength * (1 + exp(-(count - 1 - segment) / params.recency_segments)), shares[segment] / total)
+        for segment, strength in strengths.items()
+    ]
+    matches.sort(key=lambda match: (-match.strength, -match.segment))
+    return matches

@@ -1,0 +1,309 @@
+"""ContextScheduler: spends a token budget on the blocks that a query needs.
+
+For a prompt built afresh each turn: gate -> topic -> recall -> content words -> top 20 ->
+admission -> pruning and coverage -> budget. Every stage records what it dropped, so that
+no block leaves unseen (`Decision.stages`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from context_gatekeeper.core.anchor import scan_anchors
+from context_gatekeeper.core.content_words import content_words, holds_content_word
+from context_gatekeeper.core.profiles import SelectionProfile
+from context_gatekeeper.core.pruner import prune_block, shrink_to_tokens
+from context_gatekeeper.core.selector import Candidate, Chosen, Selection, select_blocks
+from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
+from context_gatekeeper.engine.pool import PagePool, StoredTurn
+from context_gatekeeper.engine.query import QueryReading, read_query
+from context_gatekeeper.engine.recall import rank_blocks, rank_pages
+from context_gatekeeper.engine.topic_finder import TopicFinding, find_topic
+from context_gatekeeper.engine.topic_tracker import TopicTracker
+from context_gatekeeper.ports import TokenCounter
+from context_gatekeeper.types import Decision, Stage, TopicMove
+
+__all__ = ["ContextScheduler"]
+
+RANKED_LIMIT = 256
+"""Blocks ranked before topic and content-word filter choose the top 20."""
+_SHORT_QUERY_CHARS = 60
+_SHORT_QUERY_WORDS = 5
+_FALLBACK_TURNS = 2000
+"""A query without anchors is looked for in this many newest turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A block as it would be sent."""
+
+    turn_id: int
+    user: str
+    assistant: str
+    tokens: int
+    relevance: float
+    anchors: frozenset[str]
+
+
+class _StageLog:
+    """Collects what each stage kept and dropped."""
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+
+    def record(self, stage: str, before: Iterable[int], after: Iterable[int]) -> None:
+        kept = set(after)
+        self.stages.append(Stage(stage, tuple(sorted(kept)), tuple(sorted(set(before) - kept))))
+
+
+class ContextScheduler:
+    """Plans the context of one call. Holds no state but the session it was given."""
+
+    def __init__(
+        self, pool: PagePool, tracker: TopicTracker, profile: SelectionProfile, count_tokens: TokenCounter
+    ) -> None:
+        self._pool = pool
+        self._tracker = tracker
+        self._profile = profile
+        self._count = count_tokens
+
+    def judge(self, query: str, time: float | None) -> tuple[QueryReading, TopicFinding]:
+        """Read a query and find its topic."""
+        reading = read_query(query, self._pool.postings, self._tracker)
+        return reading, find_topic(reading, self._pool, self._tracker, time)
+
+    def plan(self, query: str, budget_tokens: int, time: float | None = None) -> Decision:
+        """Choose blocks for ``query`` within ``budget_tokens`` (for blocks alone). Pure."""
+        reading, finding = self.judge(query, time)
+        log = _StageLog()
+        kept_whole = self._kept_turns(reading, finding)
+        ranked = self._ranked(reading, finding, log)
+        ranked = self._admitted(reading, finding, ranked, log)
+        weights = self._cover_weights(reading, finding)
+        pieces, selection = self._chosen(reading, ranked, kept_whole, weights, budget_tokens, log)
+        return self._decision(query, reading, finding, pieces, selection, weights, budget_tokens, log)
+
+    # -- which turns may come ------------------------------------------------------------
+
+    def _kept_turns(self, reading: QueryReading, finding: TopicFinding) -> list[int]:
+        """Last blocks of the run that a continued query leans on, newest first (reading 8)."""
+        if finding.verdict.move is TopicMove.SWITCH or not self._tracker.turn_count:
+            return []
+        form = reading.form
+        short = len(reading.scan.text.strip()) <= _SHORT_QUERY_CHARS
+        two = short and (form.points_back or form.is_deictic) or form.word_count <= _SHORT_QUERY_WORDS
+        last = self._tracker.turn_count - 1
+        return [turn for turn in (last, last - 1)[: 2 if two else 1] if turn >= self._tracker.run_start]
+
+    def _ranked(self, reading: QueryReading, finding: TopicFinding, log: _StageLog) -> list[tuple[int, float]]:
+        """Top 20 blocks inside the topic that pass the content-word filter."""
+        profile = self._profile
+        everything = self._rank_everything(reading)
+        found = [turn_id for turn_id, _ in everything]
+        log.record("recall", found, found)
+        inside = everything
+        if profile.keeps_topic:
+            inside = [one for one in everything if one[0] in finding.allowed]
+            log.record("topic", found, (turn_id for turn_id, _ in inside))
+        if finding.verdict.move is TopicMove.SWITCH and profile.keeps_topic:
+            words = content_words(reading.scan)
+            passed = [one for one in inside if holds_content_word(words, self._folded(one[0]))]
+            log.record("content_word", (one[0] for one in inside), (one[0] for one in passed))
+            inside = passed
+        top = inside[: profile.scoring.candidate_limit]
+        log.record("top_20", (one[0] for one in inside), (one[0] for one in top))
+        return top
+
+    def _rank_everything(self, reading: QueryReading) -> list[tuple[int, float]]:
+        postings = self._pool.postings
+        if reading.fallback:
+            return self._fallback_ranked(reading.fallback)
+        if not self._profile.ranks_pages:
+            return rank_blocks(reading, postings, self._profile, limit=RANKED_LIMIT)
+        blocks: dict[int, float] = {}
+        for ordinal, strength in rank_pages(reading, postings, self._tracker, self._profile)[: 2 * RANKED_LIMIT]:
+            blocks.setdefault(ordinal >> 1, strength)
+        return list(blocks.items())
+
+    def _fallback_ranked(self, fallback: str) -> list[tuple[int, float]]:
+        """Blocks that hold the query's first characters, newest first (DESIGN.md section 7)."""
+        newest = self._tracker.turn_count - 1
+        first = max(0, newest - _FALLBACK_TURNS)
+        return [(turn, 1.0) for turn in range(newest, first - 1, -1) if fallback in self._folded(turn)]
+
+    def _folded(self, turn_id: int) -> str:
+        turn = self._pool.turn(turn_id)
+        return f"{turn.user.text}\n{turn.assistant.text}".casefold()
+
+    def _admitted(
+        self, reading: QueryReading, finding: TopicFinding, ranked: list[tuple[int, float]], log: _StageLog
+    ) -> list[tuple[int, float]]:
+        """Blocks that hold enough of the query themselves."""
+        profile = self._profile
+        least, of_best = profile.admission_least, profile.admission_of_best
+        if finding.names:
+            least, of_best = profile.admission_named, profile.admission_of_best_named
+        if not (least or of_best) or reading.fallback:
+            return ranked
+        total = sum(reading.topic_weights.values())
+        shares = {
+            turn_id: sum(reading.topic_weights[term] for term in self._held(turn_id, reading)) / total
+            for turn_id, _ in ranked
+        }
+        needed = max(least, of_best * max(shares.values(), default=0.0))
+        admitted = [one for one in ranked if shares[one[0]] >= needed]
+        log.record("admission", shares, (one[0] for one in admitted))
+        return admitted
+
+    def _held(self, turn_id: int, reading: QueryReading) -> list[str]:
+        turn = self._pool.turn(turn_id)
+        return [term for term in reading.topic_weights if term in turn.user.terms or term in turn.assistant.terms]
+
+    def _cover_weights(self, reading: QueryReading, finding: TopicFinding) -> dict[str, float]:
+        """What coverage pays for each anchor: the topic's name counts less once the topic is found (R7)."""
+        if reading.fallback:
+            return {reading.fallback: 1.0}
+        factor = self._profile.name_factor if finding.allowed or finding.names else 1.0
+        return {
+            term: weight * (factor if term in finding.names else 1.0)
+            for term, weight in reading.weights.items()
+            if weight > 0.0
+        }
+
+    # -- spending the budget --------------------------------------------------------------
+
+    def _chosen(
+        self,
+        reading: QueryReading,
+        ranked: list[tuple[int, float]],
+        kept_whole: list[int],
+        weights: Mapping[str, float],
+        budget_tokens: int,
+        log: _StageLog,
+    ) -> tuple[list[_Piece], Selection]:
+        pieces: dict[int, _Piece] = {}
+        left = budget_tokens
+        for turn_id in kept_whole:
+            piece = self._kept_piece(turn_id, weights, left)
+            if piece is not None:
+                pieces[turn_id] = piece
+                left -= piece.tokens
+        covered: dict[str, int] = {}
+        for piece in pieces.values():
+            for term in piece.anchors:
+                covered[term] = covered.get(term, 0) + 1
+        pruned = [self._pruned(turn_id, relevance, weights) for turn_id, relevance in ranked if turn_id not in pieces]
+        able = [piece for piece in pruned if piece is not None]
+        log.record("pruning", (t for t, _ in ranked), [*(piece.turn_id for piece in able), *pieces])
+        selection = select_blocks(
+            [Candidate(piece.turn_id, piece.anchors, max(1, piece.tokens), piece.relevance) for piece in able],
+            weights,
+            max(0, left),
+            covered=covered,
+            params=self._profile.selection,
+        )
+        chosen = {one.turn_id for one in selection.chosen}
+        pieces.update((piece.turn_id, piece) for piece in able if piece.turn_id in chosen)
+        fitting = [piece.turn_id for piece in able if piece.turn_id not in selection.over_budget]
+        log.record("coverage", (piece.turn_id for piece in able), [*chosen, *selection.over_budget, *kept_whole])
+        log.record("budget", [*chosen, *selection.over_budget, *kept_whole], pieces)
+        del fitting
+        return [pieces[turn_id] for turn_id in sorted(pieces)], selection
+
+    def _kept_piece(self, turn_id: int, weights: Mapping[str, float], left: int) -> _Piece | None:
+        """A block that is in anyway: whole if it fits, else pruned, else cut head and tail."""
+        turn = self._pool.turn(turn_id)
+        anchors = self._anchors(turn, weights)
+        whole = _Piece(turn_id, turn.user.text, turn.assistant.text, 0, 0.0, anchors)
+        tokens = self._tokens(whole.user, whole.assistant)
+        if tokens <= left:
+            return _Piece(turn_id, whole.user, whole.assistant, tokens, 0.0, anchors)
+        pruned = self._pruned(turn_id, 0.0, weights)
+        if pruned is not None and pruned.tokens <= left:
+            return pruned
+        shrunk = shrink_to_tokens(whole.user, whole.assistant, left, self._count) if left > 0 else None
+        if shrunk is None:
+            return None
+        return _Piece(turn_id, shrunk[0], shrunk[1], self._tokens(*shrunk), 0.0, anchors)
+
+    def _pruned(self, turn_id: int, relevance: float, weights: Mapping[str, float]) -> _Piece | None:
+        turn = self._pool.turn(turn_id)
+        pruned = prune_block(turn.user.text, turn.assistant.text, weights, _find_anchors(weights))
+        if pruned is None:
+            return None
+        return _Piece(
+            turn_id,
+            pruned.user,
+            pruned.assistant,
+            self._tokens(pruned.user, pruned.assistant),
+            relevance,
+            self._anchors(turn, weights),
+        )
+
+    def _anchors(self, turn: StoredTurn, weights: Mapping[str, float]) -> frozenset[str]:
+        held = frozenset(term for term in weights if term in turn.user.terms or term in turn.assistant.terms)
+        return held or frozenset(term for term in weights if term in self._folded(turn.turn_id) and len(weights) == 1)
+
+    def _tokens(self, user: str, assistant: str) -> int:
+        return self._count(user) + self._count(assistant)
+
+    # -- the record -----------------------------------------------------------------------
+
+    def _decision(
+        self,
+        query: str,
+        reading: QueryReading,
+        finding: TopicFinding,
+        pieces: list[_Piece],
+        selection: Selection,
+        weights: Mapping[str, float],
+        budget_tokens: int,
+        log: _StageLog,
+    ) -> Decision:
+        by_turn = {one.turn_id: one for one in selection.chosen}
+        blocks = tuple(self._block(piece, by_turn.get(piece.turn_id), reading) for piece in pieces)
+        texts = [text for piece in pieces for text in (piece.user, piece.assistant)]
+        surfaces = reading.scan.surfaces
+        held = {term for piece in pieces for term in piece.anchors}
+        total = sum(weights.values())
+        return Decision(
+            query=query,
+            profile=self._profile.name,
+            verdict=finding.verdict,
+            topic=finding.topic,
+            topic_reason=finding.reason,
+            stages=tuple(log.stages),
+            blocks=blocks,
+            coverage=sum(w for t, w in weights.items() if t in held) / total if total else 0.0,
+            anchor_weights={surfaces.get(term, term): weight for term, weight in weights.items()},
+            tokens_fitted=sum(estimate_tokens(text) for text in texts),
+            tokens_documented=sum(documented_tokens(text) for text in texts),
+            budget_tokens=budget_tokens,
+        )
+
+    def _block(self, piece: _Piece, chosen: Chosen | None, reading: QueryReading) -> dict[str, Any]:
+        new = chosen.new_anchors if chosen is not None else tuple(sorted(piece.anchors))
+        postings = self._pool.postings
+        surfaces = reading.scan.surfaces
+        return {
+            "turn_id": piece.turn_id,
+            "user": piece.user,
+            "assistant": piece.assistant,
+            "score": piece.relevance,
+            "covered_ids": sorted({postings.ordinals(term)[0] >> 1 for term in new if postings.ordinals(term)}),
+            "covered_anchors": sorted({surfaces.get(term, term) for term in new}),
+            "tokens": piece.tokens,
+            "reason": "covers anchors" if chosen is not None and new else "fills the budget" if chosen else "the run goes on",
+        }
+
+
+def _find_anchors(weights: Mapping[str, float]) -> Callable[[str], set[str]]:
+    """Query anchors in a sentence."""
+
+    def find(sentence: str) -> set[str]:
+        counts = scan_anchors(sentence).counts
+        return {term for term in weights if term in counts}
+
+    return find
