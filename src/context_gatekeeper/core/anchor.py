@@ -21,7 +21,7 @@ from math import log
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-from context_gatekeeper.core.background import ENGLISH_STOP_WORDS, simplify_han
+from context_gatekeeper.core.background import ENGLISH_STOP_WORDS, cut_function_words, simplify_han
 from context_gatekeeper.core.text import normalise_text
 
 __all__ = [
@@ -93,6 +93,8 @@ _PART = re.compile(rf"[{_LATIN}]+")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\u00df-\u024f]+|\d+|[A-Z\u00c0-\u00de]")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+\Z")
 _HANGUL = re.compile(r"[\u1100-\u11ff\uac00-\ud7a3]+\Z")
+_CROSSING_SHARE = 0.2
+"""Weight share of an n-gram that reaches into a function word."""
 _STEMMER = snowballstemmer.stemmer("english")
 
 
@@ -150,13 +152,18 @@ class _Collector:
             self.add(_stem(word), word, start, end, share)
 
     def add_ngrams(self, run: str, start: int) -> None:
-        """All 2- and 3-grams of a run without spaces; a run of two is its own only one."""
+        """All 2- and 3-grams of a run without spaces.
+
+        Those that reach into a function word (``的``, ``怎么`` ...) say little: they get a small share.
+        """
+        inside = _content_ends(run)
         for offset in range(len(run) - 1):
             pair = run[offset : offset + 2]
-            self.add(pair, pair, start + offset, start + offset + 2)
+            room = inside[offset] - offset
+            self.add(pair, pair, start + offset, start + offset + 2, 1.0 if room >= 2 else _CROSSING_SHARE)
             triple = run[offset : offset + 3]
             if len(triple) == 3:
-                self.add(triple, triple, start + offset, start + offset + 3)
+                self.add(triple, triple, start + offset, start + offset + 3, 1.0 if room >= 3 else _CROSSING_SHARE)
 
 
 def scan_anchors(text: str, params: AnchorParams = ANCHOR_PARAMS) -> AnchorScan:
@@ -170,6 +177,17 @@ def scan_anchors(text: str, params: AnchorParams = ANCHOR_PARAMS) -> AnchorScan:
     found = _Collector()
     _scan_region(normal, 0, len(normal), found, params)
     return AnchorScan(normal, tuple(found.spans), found.counts, found.shares, found.surfaces)
+
+
+def _content_ends(run: str) -> list[int]:
+    """For each place of a run the end of the content piece it stands in; 0 inside function words."""
+    ends = [0] * len(run)
+    at = 0
+    for piece in cut_function_words(run):
+        at = run.index(piece, at)
+        ends[at : at + len(piece)] = [at + len(piece)] * len(piece)
+        at += len(piece)
+    return ends
 
 
 def _scan_region(text: str, begin: int, stop: int, found: _Collector, params: AnchorParams, depth: int = 0) -> None:

@@ -32,7 +32,7 @@ class SelectionProfile:
     """Least share of the query's topic weight that a block must hold itself ..."""
     admission_of_best: float = 0.4
     """... and least part of the best block's share."""
-    admission_named: float = 0.2
+    admission_named: float = 0.05
     """`admission_least` when the query names the topic."""
     admission_of_best_named: float = 0.2
     name_factor: float = 0.3

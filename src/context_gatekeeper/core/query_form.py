@@ -73,6 +73,12 @@ _POINTS = re.compile(
     r"\b(?:it(?! (?:comes|relates))|its|that|these|those|they|them|this)\b|它|那个|这个|上面|刚才|继续|展开|这些|那些|这样|那样|这家|那家|那边|那里|这里|他家"
     r"|それ|これ|その|この|그것|이것|그거|이거"
 )
+_LEADS_ON = re.compile(
+    r"^\W*(?:那么?|还有|另外|嗯+|好的?|哦+|对|行|然后|接着|所以|但是|不过|而且|可是|如果|要是|假如|万一|可以|明白了?|懂了?|原来如此"
+    r"|(?:and|or|so|but|then|also|plus|ok|okay|yes|yeah|yep|no|nope|right|sure|alright|got it|i see|what about|how about|what if|if|next|one more|moving on|hmm+|ah+|oh+|well|great|cool|nice|thanks?|also|besides|because|actually)\b"
+    r"|じゃあ|では|それで|그럼|그러면)"
+    r"|(?:呢|吗|咋)\W*$|\b(?:then|too|as well|instead|either)\W*$"
+)
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+(?:['\u2019][a-z]+)?")
 LONG_MESSAGE_CHARS = 160
@@ -85,6 +91,8 @@ class QueryForm:
 
     is_deictic: bool
     points_back: bool
+    leads_on: bool
+    """Opens or ends as one who goes on talking does."""
     has_change_cue: bool
     asks: bool
     greets: bool
@@ -109,6 +117,7 @@ def read_form(normal_text: str) -> QueryForm:
     return QueryForm(
         is_deictic=_DEICTIC.search(text) is not None,
         points_back=_POINTS.search(text) is not None,
+        leads_on=_LEADS_ON.search(text) is not None,
         has_change_cue=_CHANGE_CUE.search(text) is not None,
         asks=_ASKS.search(text) is not None,
         greets=_GREETS.search(text) is not None,

@@ -69,6 +69,12 @@ class GateEvidence:
     """Share of the query's base weight found in the running segment, in [0, 1]."""
     older_match: float
     """The same for the best older segment, in [0, 1]."""
+    older_only: float
+    """Base weight of the content anchors that only older segments hold, >= 0."""
+    run_overlap_ratio: float
+    """Weighted share of the query's anchors in the whole running segment."""
+    changes_script: bool
+    """Han against Latin, compared with the last user message."""
     is_new_day: bool | None = None
     """Whether the day changed since the last turn; None when times are not known."""
 
@@ -77,23 +83,31 @@ class GateEvidence:
 class GateParams:
     """The table: points for a switch."""
 
-    constant: float = -2.1
-    overlap: float = -2.0
-    novelty_unshared: float = 1.0
-    novelty_statement: float = -1.5
-    content: float = 0.5
-    points_back: float = -1.5
-    greets: float = 3.5
-    previous_closes: float = 1.25
-    names_running: float = -1.5
-    names_older: float = 2.5
-    alternating: float = 2.0
-    han: float = -2.0
-    han_novelty: float = 1.5
-    older_match: float = 0.0
-    running_match: float = 0.0
-    new_day: float = 3.0
-    same_day: float = 0.0
+    constant: float = -2.4
+    overlap: float = -3.8
+    novelty_unshared: float = 1.3
+    novelty_statement: float = -1.6
+    content: float = -0.58
+    points_back: float = -1.0
+    greets: float = 2.3
+    previous_closes: float = 1.2
+    names_running: float = -1.2
+    names_older: float = 1.5
+    alternating: float = 1.2
+    han: float = -2.5
+    han_novelty: float = 2.4
+    older_match: float = 0.98
+    new_day: float = 3.8
+    same_day: float = -2.0
+    leads_on: float = -0.2
+    deictic: float = 0.32
+    short: float = -1.9
+    words: float = 0.56
+    run_overlap: float = -2.1
+    changes_script: float = 2.3
+    asks: float = -0.26
+    shares_content: float = 1.7
+    fresh: float = 0.4
     alternating_least: int = 4
     """Switches among the last six turns that make talk alternating."""
 
@@ -120,9 +134,17 @@ def gate_features(evidence: GateEvidence) -> dict[str, float]:
         "han": float(form.is_han),
         "han_novelty": novelty if form.is_han else 0.0,
         "older_match": evidence.older_match,
-        "running_match": evidence.running_match,
         "new_day": float(evidence.is_new_day is True),
         "same_day": float(evidence.is_new_day is False),
+        "leads_on": float(form.leads_on),
+        "deictic": float(form.is_deictic),
+        "short": float(form.word_count <= 4),
+        "words": log(1.0 + form.word_count),
+        "run_overlap": evidence.run_overlap_ratio,
+        "changes_script": float(evidence.changes_script),
+        "asks": float(form.asks),
+        "shares_content": float(evidence.shares_content),
+        "fresh": novelty * (not evidence.shares_content and not form.points_back and not form.leads_on and not form.is_deictic),
     }
 
 

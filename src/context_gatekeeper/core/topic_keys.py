@@ -11,7 +11,7 @@ by term as messages come in: a message costs its own terms, never the history.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 __all__ = ["TOPIC_KEY_PARAMS", "TopicKeyParams", "TopicKeys"]
@@ -23,7 +23,11 @@ class TopicKeyParams:
 
     min_background: float = 0.4
     """Commoner terms name nothing."""
+    min_share: float = 0.3
+    """Parts of compounds and n-grams across words with a smaller weight share name nothing."""
     min_messages: int = 2
+    min_messages_unanswered: int = 3
+    """The same for a term that no answer ever held: question wording is seldom answered with."""
     crossing_share: float = 0.7
     """A term is no key when its commonest head has a smaller share of its headed messages ..."""
     headed_share: float = 0.3
@@ -67,7 +71,13 @@ class TopicKeys:
         return self._holders.get(term, ())
 
     def add_message(
-        self, turn_id: int, candidates: Sequence[str], wording: frozenset[str], *, continues: bool
+        self,
+        turn_id: int,
+        candidates: Sequence[str],
+        wording: frozenset[str],
+        is_answered: Callable[[str], bool],
+        *,
+        continues: bool,
     ) -> dict[str, str | None]:
         """Take in one user message and judge its terms anew, the most used first.
 
@@ -75,6 +85,7 @@ class TopicKeys:
             turn_id: ascending.
             candidates: terms with a background of at least ``min_background`` that are no bare numbers.
             wording: those of them that are repeated wording in this message.
+            is_answered: whether any answer, this turn's included, holds a term.
             continues: whether the gate let the turn continue the one before.
 
         Returns:
@@ -84,7 +95,7 @@ class TopicKeys:
         self._record(turn_id, kept, wording, continues)
         changed: dict[str, str | None] = {}
         for term in sorted(kept, key=self._rank, reverse=True):
-            root = self._judge(term)
+            root = self._judge(term, is_answered(term))
             if root != self._roots.get(term):
                 changed[term] = root
                 if root is None:
@@ -131,14 +142,15 @@ class TopicKeys:
         holders = self._holders[term]
         return len(holders), -holders[0], term
 
-    def _judge(self, term: str) -> str | None:
+    def _judge(self, term: str, answered: bool) -> str | None:
         holders = self._holders[term]
         params = self.params
-        if len(holders) < params.min_messages:
+        if len(holders) < (params.min_messages if answered else params.min_messages_unanswered):
             return None
         if self._wording_count.get(term, 0) >= params.wording_share * len(holders):
             return None
         newest = holders[-params.max_holders :]
+        own = Counter(head for turn_id in newest if (head := self._head(turn_id, term, steps=1)) is not None)
         heads = Counter(head for turn_id in newest if (head := self._head(turn_id, term)) is not None)
         headed = sum(heads.values())
         if not headed:
@@ -146,12 +158,16 @@ class TopicKeys:
         commonest, count = min(heads.items(), key=lambda item: (-item[1], item[0]))
         if len(heads) >= 2 and count < params.crossing_share * headed and headed >= params.headed_share * len(newest):
             return None
-        return commonest if count >= params.root_share * len(newest) else term
+        if not answered:
+            return term
+        if count < params.root_share * len(newest):
+            return term
+        return commonest if commonest in own or len(holders) <= params.min_messages else term
 
-    def _head(self, turn_id: int, below: str | None) -> str | None:
+    def _head(self, turn_id: int, below: str | None, steps: int | None = None) -> str | None:
         """Head of a message by keys stronger than ``below``; inherited up to a message that holds ``below``."""
         limit = None if below is None else self._rank(below)
-        for step in range(self.params.max_inheritance):
+        for step in range(self.params.max_inheritance if steps is None else steps):
             strongest: str | None = None
             strongest_rank = (0, 0, "")
             for term in self._messages.get(turn_id, ()):

@@ -29,17 +29,30 @@ class Session:
             self.tracker.restore(turn, normalise_text(turn.user.text))
 
     def add_turn(
-        self, user_text: str, assistant_text: str, time: float | None, speakers: tuple[str | None, str | None]
+        self,
+        user_text: str,
+        assistant_text: str,
+        time: float | None,
+        speakers: tuple[str | None, str | None],
+        *,
+        known_move: TopicMove | None = None,
     ) -> int:
-        """Run the gate on the user's text, store the turn, move the topics; returns its id."""
+        """Run the gate on the user's text, store the turn, move the topics; returns its id.
+
+        ``known_move`` overrules the gate where the topic's border is known (for fitting it).
+        """
         self.catch_up()
         tracker = self.tracker
         reading = read_query(user_text, self._pool.postings, tracker)
         finding = find_topic(reading, self._pool, tracker, time)
+        is_switch = (finding.verdict.move if known_move is None else known_move) is TopicMove.SWITCH
         answer = scan_anchors(assistant_text)
-        notes = tracker.note_turn(
-            reading.scan, reading.wording, is_switch=finding.verdict.move is TopicMove.SWITCH
-        )
+        postings = self._pool.postings
+
+        def is_answered(term: str) -> bool:
+            return term in answer.counts or len(postings.ordinals(term)) > postings.user_frequency(term)
+
+        notes = tracker.note_turn(reading.scan, reading.wording, is_answered, is_switch=is_switch)
         turn = self._pool.append_turn(
             tracker.turn_count,
             TurnDraft(

@@ -129,7 +129,7 @@ def _named_root(reading: QueryReading, tracker: TopicTracker) -> _Named | None:
     }
     if not heavy or not tracker.turn_count:
         return None
-    root = max(heavy, key=lambda one: (tracker.keys.message_count(one), one))
+    root = max(heavy, key=lambda one: (one in reading.scan.counts, tracker.keys.message_count(one), one))
     turns = frozenset(tracker.keys.holders(root)).union(*(tracker.keys.holders(term) for term in heavy[root]))
     is_running = tracker.inherits(tracker.turn_count - 1, turns, frozenset((root,)))
     return _Named(root, frozenset(heavy[root]), turns, is_running)
@@ -173,5 +173,29 @@ def _evidence(
         recent_switches=tracker.recent_switches(),
         running_match=max((match.share for match in matches if match.segment == running), default=0.0),
         older_match=max((match.share for match in matches if match.segment != running), default=0.0),
+        older_only=sum(
+            reading.base[term]
+            for term in content
+            if term not in active and _seen_before_run(pool, tracker, term)
+        ),
+        run_overlap_ratio=_run_overlap(reading, pool, tracker),
+        changes_script=tracker.last_form is not None and tracker.last_form.is_han != reading.form.is_han,
         is_new_day=tracker.is_new_day(time),
     )
+
+
+def _seen_before_run(pool: PagePool, tracker: TopicTracker, term: str) -> bool:
+    ordinals = pool.postings.ordinals(term)
+    return bool(ordinals) and ordinals[-1] >> 1 < tracker.run_start
+
+
+def _run_overlap(reading: QueryReading, pool: PagePool, tracker: TopicTracker) -> float:
+    total = sum(reading.topic_weights.values())
+    if not total:
+        return 0.0
+    held = 0.0
+    for term, weight in reading.topic_weights.items():
+        ordinals = pool.postings.ordinals(term)
+        if ordinals and ordinals[-1] >> 1 >= tracker.run_start:
+            held += weight
+    return held / total

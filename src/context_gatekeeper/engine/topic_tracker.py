@@ -8,7 +8,7 @@ turn, whoever wrote it, with what the engine worked out when the turn was added.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,7 +66,9 @@ def key_candidates(scan: AnchorScan) -> tuple[str, ...]:
     able = [
         term
         for term in scan.counts
-        if anchor_kind(term) is not AnchorKind.NUMBER and term_background(term) >= TOPIC_KEY_PARAMS.min_background
+        if anchor_kind(term) is not AnchorKind.NUMBER
+        and term_background(term) >= TOPIC_KEY_PARAMS.min_background
+        and scan.shares[term] >= TOPIC_KEY_PARAMS.min_share
     ]
     able.sort(key=term_background, reverse=True)
     return tuple(able[: TOPIC_KEY_PARAMS.max_terms])
@@ -131,11 +133,13 @@ class TopicTracker:
             turn_id -= 1
         return False
 
-    def note_turn(self, scan: AnchorScan, wording: frozenset[str], *, is_switch: bool) -> TurnNotes:
+    def note_turn(
+        self, scan: AnchorScan, wording: frozenset[str], is_answered: Callable[[str], bool], *, is_switch: bool
+    ) -> TurnNotes:
         """Work out the notes of the next turn and take its user text in."""
         candidates = key_candidates(scan)
         flagged = frozenset(term for term in candidates if term in wording)
-        changed = self.keys.add_message(self.turn_count, candidates, flagged, continues=not is_switch)
+        changed = self.keys.add_message(self.turn_count, candidates, flagged, is_answered, continues=not is_switch)
         self.wording.add(scan.text)
         return TurnNotes(is_switch, candidates, flagged, changed)
 
