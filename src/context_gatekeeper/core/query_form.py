@@ -79,6 +79,12 @@ _LEADS_ON = re.compile(
     r"|じゃあ|では|それで|그럼|그러면)"
     r"|(?:呢|吗|咋)\W*$|\b(?:then|too|as well|instead|either)\W*$"
 )
+_RECALLS = re.compile(
+    r"(?:之前|先前|以前|上次|上回|前几天|前面|早些时候|刚开始|最开始|昨天|前天|上周|提过|提到过|说过|讲过|聊过|讨论过|问过|记得|回顾|回忆|回到|忘了|忘光|忘记)"
+    r"|\b(?:remind|remember|recall|recap|earlier|previously|before|last time|last week|the other day|yesterday|going back|back to|once again|again what"
+    r"|(?:you|we|i) (?:said|told|mentioned|covered|discussed|talked|concluded|agreed|asked|recommended|suggested)|did (?:you|we|i) (?:say|tell|mention|cover|discuss|conclude|agree|decide|recommend|suggest))\b"
+    r"|前に|以前|覚えて|さっき|지난|전에|기억"
+)
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+(?:['\u2019][a-z]+)?")
 LONG_MESSAGE_CHARS = 160
@@ -93,6 +99,8 @@ class QueryForm:
     points_back: bool
     leads_on: bool
     """Opens or ends as one who goes on talking does."""
+    recalls: bool
+    """Refers to something said before."""
     has_change_cue: bool
     asks: bool
     greets: bool
@@ -118,6 +126,7 @@ def read_form(normal_text: str) -> QueryForm:
         is_deictic=_DEICTIC.search(text) is not None,
         points_back=_POINTS.search(text) is not None,
         leads_on=_LEADS_ON.search(text) is not None,
+        recalls=_RECALLS.search(text) is not None,
         has_change_cue=_CHANGE_CUE.search(text) is not None,
         asks=_ASKS.search(text) is not None,
         greets=_GREETS.search(text) is not None,

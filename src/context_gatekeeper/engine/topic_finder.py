@@ -79,7 +79,7 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
         return TopicFinding(evidence, verdict, "none", "no history", (), names)
     if verdict.move is TopicMove.CONTINUE:
         run = range(tracker.run_start, tracker.turn_count)
-        if named is not None and named.is_running:
+        if named is not None and named.is_running and reading.form.recalls:
             labelled = _LabelledTurns(tracker, named)
             return TopicFinding(evidence, verdict, "running", f"names {named.root!r}", _Either(run, labelled), names)
         return TopicFinding(evidence, verdict, "running", "the run", run, names)
@@ -88,11 +88,29 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
     for match in matches:
         if match.segment == len(tracker.segment_starts) - 1:
             continue
-        if match.share >= SEGMENT_PARAMS.resume_share:
+        if match.share >= SEGMENT_PARAMS.resume_share or _stands_out(match, matches, reading):
             turns = tracker.segment_turns(match.segment)
             return TopicFinding(evidence, verdict, "known", f"returns to turns {turns.start}-{turns.stop - 1}", turns, names)
         break
     return TopicFinding(evidence, verdict, "new", "nothing older is like it", (), names)
+
+
+STANDS_OUT_LEAST = 0.5
+"""Base weight that a segment must hold to be resumed though it holds less than half of the query."""
+STANDS_OUT_SHARE = 0.12
+STANDS_OUT_RATIO = 1.5
+"""How much more it must hold than every other segment."""
+
+
+def _stands_out(match: SegmentMatch, matches: list[SegmentMatch], reading: QueryReading) -> bool:
+    """Whether one segment alone holds something rare of the query: a topic asked about a second time."""
+    total = sum(own for term, own in reading.base.items() if is_content(term))
+    second = max((other.share for other in matches if other.segment != match.segment), default=0.0)
+    return (
+        match.share * total >= STANDS_OUT_LEAST
+        and match.share >= STANDS_OUT_SHARE
+        and match.share >= STANDS_OUT_RATIO * second
+    )
 
 
 class _Either(Collection[int]):
