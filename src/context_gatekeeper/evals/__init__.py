@@ -1,0 +1,1 @@
+"""Evaluations: labelled data sets in, figures out (``cgk eval``). They drive the public facade only."""
