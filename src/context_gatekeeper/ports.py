@@ -49,8 +49,42 @@ class Postings(Protocol):
         """Occurrences (``array('B')``, 1..255) beside each of ``ordinals(term)``."""
         ...
 
+    def highest_frequency(self, term: str) -> int:
+        """Largest of ``frequencies(term)``; 1 when never seen. O(1)."""
+        ...
+
     def page_length(self, ordinal: int) -> int:
         """Sum of the occurrences of the page's terms; 0 for an empty page."""
+        ...
+
+    @property
+    def page_lengths(self) -> Sequence[int]:
+        """Ordinal -> ``page_length``, for every ordinal that is in ``ordinals`` of any term."""
+        ...
+
+    @property
+    def average_length(self) -> float:
+        """Mean length of the pages that hold a term; 1.0 when none does. O(1)."""
+        ...
+
+    def block_sets(self, term: str) -> tuple[int, int, int]:
+        """Turns that hold ``term`` on both sides, in the user's text, in the assistant's text.
+
+        Sets are big integers: bit n is set when turn n is a member; 0 when there is none.
+        Costs the postings added since it was last asked for.
+        """
+        ...
+
+    def page_sets(self, term: str) -> tuple[int, int]:
+        """Pages that hold ``term`` at least twice, and at least once: sets of ordinals as in ``block_sets``."""
+        ...
+
+    def length_classes(self) -> Sequence[tuple[int, int]]:
+        """The pages that hold a term, split by length into disjoint classes.
+
+        (shortest length that belongs to the class, set of ordinals as in ``block_sets``), short
+        classes first.
+        """
         ...
 
 

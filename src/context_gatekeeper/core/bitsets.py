@@ -41,9 +41,7 @@ def newest_first(members: int) -> Iterator[int]:
         window_bits *= _WINDOW_GROWTH
 
 
-def best_patterns(
-    slots: Sequence[Sequence[tuple[int, float]]], universe: int
-) -> Iterator[tuple[float, tuple[int, ...], int]]:
+def best_patterns(slots: Sequence[Sequence[tuple[int, float]]], universe: int) -> Iterator[tuple[float, int]]:
     """Split ``universe`` by what its members hold, the most rewarding pattern first.
 
     Args:
@@ -52,37 +50,35 @@ def best_patterns(
         universe: the set to split.
 
     Yields:
-        (sum of the gains in the order of ``slots``, number of the alternative taken in each slot
-        with ``len(alternatives)`` for none, the non-empty set of members that share this pattern)
-        by falling sum. The members of all patterns together are the universe, but for those
-        that no set holds.
+        (sum of the gains in the order of ``slots``, the non-empty set of members that share this
+        pattern) by falling sum. Members of patterns that gain nothing may be missing.
 
     A search node is a prefix of a pattern with the members that fit; its bound is what it has
     gained plus the largest gains still to come. Nodes without members are dropped, so that
     their number stays far below ``(alternatives + 1) ** slots`` and only those that can hold
     one of the best are ever opened.
     """
-    depth_count = len(slots)
-    to_come = [0.0] * (depth_count + 1)
-    for depth in range(depth_count - 1, -1, -1):
-        to_come[depth] = to_come[depth + 1] + _ROUNDING * max(gain for _, gain in slots[depth])
-    serial = 0  # Breaks ties of bounds: the earlier node first, and sets are never compared.
-    heap: list[tuple[float, int, float, tuple[int, ...], int]] = [(-to_come[0], serial, 0.0, (), universe)]
+    end = len(slots)
+    alternatives_at = [[alternative for alternative in slot if alternative[0]] for slot in slots]
+    to_come = [0.0] * (end + 1)
+    for depth in range(end - 1, -1, -1):
+        largest = max((gain for _, gain in alternatives_at[depth]), default=0.0)
+        to_come[depth] = to_come[depth + 1] + _ROUNDING * largest
+    # (-bound, -depth, gained, members): of equal bounds the longer prefix first.
+    heap: list[tuple[float, int, float, int]] = [(-to_come[0], 0, 0.0, universe)]
     while heap:
-        _, _, gained, choices, members = heappop(heap)
-        depth = len(choices)
-        if depth == depth_count:
-            yield gained, choices, members
+        _, depth, gained, members = heappop(heap)
+        if -depth == end:
+            yield gained, members
             continue
-        rest = to_come[depth + 1]
-        alternatives = slots[depth]
-        for number, (holders, gain) in enumerate(alternatives):
+        alternatives = alternatives_at[-depth]
+        depth -= 1
+        rest = to_come[-depth]
+        for holders, gain in alternatives:
             taken = members & holders
             if taken:
                 members ^= taken
-                serial += 1
                 total = gained + gain
-                heappush(heap, (-total - rest, serial, total, (*choices, number), taken))
+                heappush(heap, (-total - rest, depth, total, taken))
         if members and (rest or gained):
-            serial += 1
-            heappush(heap, (-gained - rest, serial, gained, (*choices, len(alternatives)), members))
+            heappush(heap, (-gained - rest, depth, gained, members))
