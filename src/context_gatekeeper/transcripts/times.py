@@ -4,39 +4,58 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from math import isfinite
 
 __all__ = ["parse_time"]
 
 _SPOKEN = re.compile(r"(\d{1,2}):(\d{2})\s*(am|pm) on (\d{1,2}) ([A-Za-z]+),? (\d{4})", re.IGNORECASE)
-_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:\s*\([A-Za-z]+\))?\Z")
+_DATE = re.compile(r"(\d{4})[-/年](\d{1,2})[-/月](\d{1,2})日?(?:\s*\([^()]+\))?\Z")
+_NUMBER = re.compile(r"\d{9,13}(?:\.\d+)?\Z")
 _NOON = 12
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MOST_SECONDS = 1e11
+"""Year 5138; larger numbers are milliseconds."""
+_MOST_MILLISECONDS = 1e14
 
 
 def parse_time(value: object) -> float | None:
     """Seconds since the epoch (UTC) of a time in a conversation file; None when it is none.
 
-    Understands numbers (seconds), ISO 8601 (naive = UTC), ``2025-12-19 (Friday)`` (noon) and
-    ``1:56 pm on 8 May, 2023``.
+    Understands numbers (seconds; milliseconds from 1e11 up), also as texts, ISO 8601 (naive =
+    UTC), a bare date, ``2025-12-19 (Friday)`` or ``2023年5月8日`` (noon) and ``1:56 pm on 8 May, 2023``.
     """
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return float(value)
+        return _from_number(float(value))
     if not isinstance(value, str):
         return None
     text = value.strip()
-    date = _DATE.match(text)
+    if _NUMBER.match(text):
+        return _from_number(float(text))
     try:
-        if date:
-            year, month, day = (int(part) for part in date.groups())
-            return datetime(year, month, day, _NOON, tzinfo=UTC).timestamp()
-        spoken = _SPOKEN.search(text)
-        if spoken:
-            hour, minute, half, day_text, month_name, year_text = spoken.groups()
-            moment = datetime.strptime(f"{day_text} {month_name[:3].title()} {year_text}", "%d %b %Y")
-            hours = int(hour) % 12 + (12 if half.lower() == "pm" else 0)
-            return moment.replace(hour=hours, minute=int(minute), tzinfo=UTC).timestamp()
-        moment = datetime.fromisoformat(text)
+        moment = _moment(text)
     except ValueError:
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _from_number(number: float) -> float | None:
+    if not isfinite(number) or abs(number) >= _MOST_MILLISECONDS:
+        return None
+    return number if abs(number) < _MOST_SECONDS else number / 1000
+
+
+def _moment(text: str) -> datetime:
+    """Raises ValueError when ``text`` is no time."""
+    date = _DATE.match(text)
+    if date:
+        year, month, day = (int(part) for part in date.groups())
+        return datetime(year, month, day, _NOON)
+    spoken = _SPOKEN.search(text)
+    if spoken:
+        hour, minute, half, day_text, month_name, year_text = spoken.groups()
+        month = _MONTHS.index(month_name[:3].lower()) + 1
+        hours = int(hour) % 12 + (12 if half.lower() == "pm" else 0)
+        return datetime(int(year_text), month, int(day_text), hours, int(minute))
+    return datetime.fromisoformat(text)
