@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from context_gatekeeper.core.assembler import lay_out_messages, lay_out_prompt
 from context_gatekeeper.core.profiles import profile_named
-from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
+from context_gatekeeper.core.tokens import Calibration, documented_tokens, estimate_tokens
 from context_gatekeeper.engine.exact_tokens import load_exact_counter
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.recall import recall
@@ -67,6 +67,7 @@ class ContextGatekeeper:
         self._profile = profile_named(profile)
         self._count = _counter(token_counter)
         self.warnings: list[str] = []
+        self.calibration = Calibration()
         self._owns_store = store is None or isinstance(store, str | os.PathLike)
         self._store: PageStore = open_store(store) if self._owns_store else store  # type: ignore[assignment,arg-type]
         self._pool = PagePool(self._store, pool, "default" if session is None else session)
@@ -202,6 +203,10 @@ class ContextGatekeeper:
         _check_text("constraint key", key)
         self._pool.set_setting(key, None)
 
+    def count_tokens(self, text: str) -> int:
+        """Tokens of ``text`` by the chosen counter, before calibration."""
+        return self._count(text)
+
     def blocks(self) -> Iterator[Block]:
         """Every turn as stored, oldest first."""
         for turn in self._pool.turns():
@@ -218,7 +223,8 @@ class ContextGatekeeper:
     def _budget_for_blocks(self, query: str) -> int:
         """Tokens left for blocks: budget less query, constraints and the words around them."""
         frame = lay_out_prompt(self.get_constraints(), [], query)
-        return max(0, self.token_budget - self._count(frame))
+        real_budget = int(self.token_budget / self.calibration.factor)
+        return max(0, real_budget - self._count(frame))
 
     def _warn(self, message: str) -> None:
         self.warnings.append(message)
