@@ -30,8 +30,8 @@ def bits_from(numbers: Iterable[int], size: int) -> int:
 def newest_first(members: int) -> Iterator[int]:
     """The members of a set by falling number; lazy, so that reading the first few is cheap."""
     window_bits = _FIRST_WINDOW_BITS
-    while members:
-        shift = max(0, members.bit_length() - window_bits)
+    shift = members.bit_length() - window_bits
+    while shift > 0:
         window = members >> shift
         members ^= window << shift
         while window:
@@ -39,6 +39,11 @@ def newest_first(members: int) -> Iterator[int]:
             window ^= 1 << highest
             yield shift + highest
         window_bits *= _WINDOW_GROWTH
+        shift = members.bit_length() - window_bits
+    while members:
+        highest = members.bit_length() - 1
+        members ^= 1 << highest
+        yield highest
 
 
 def best_patterns(slots: Sequence[Sequence[tuple[int, float]]], universe: int) -> Iterator[tuple[float, int]]:

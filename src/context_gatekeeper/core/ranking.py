@@ -18,9 +18,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappush, heappushpop, nlargest
+from heapq import heapify, heapreplace, nlargest
 
 from context_gatekeeper.core.bitsets import best_patterns, bits_from, newest_first
+from context_gatekeeper.core.page_patterns import LengthScale, PagePatterns, PageTerm
 from context_gatekeeper.ports import Postings
 
 __all__ = ["SEARCH_PARAMS", "SearchParams", "top_blocks", "top_pages_bm25"]
@@ -30,7 +31,7 @@ __all__ = ["SEARCH_PARAMS", "SearchParams", "top_blocks", "top_pages_bm25"]
 class SearchParams:
     """How the work is split; the results are the same floats whatever these are."""
 
-    rare_shift: int = 10
+    rare_shift: int = 12
     """A term is rare when at most one document in ``2 ** rare_shift`` holds it: its list is added up."""
     max_searched_terms: int = 8
     """Frequent terms whose sets are searched; the search grows with every one, so further ones are added up."""
@@ -44,8 +45,6 @@ _ROUNDING = 1.0 + 1e-9
 # frequency, then term, which is the order in which all sums are taken.
 _BlockTerm = tuple[int, str, float, float, float]
 """(turns that hold it, term, gain of holding it on the user's side only, assistant's only, both)."""
-_PageTerm = tuple[int, str, float]
-"""(pages that hold it, term, idf)."""
 
 
 def top_blocks(
@@ -95,24 +94,14 @@ def top_blocks(
         reachable = _ROUNDING * sum(term[4] for term in frequent) + recency_weight
         completed = _completed_blocks(postings, _within_reach(known, reachable, limit), frequent)
         best = nlargest(limit, ((total + step * (block + 1), block) for block, total in completed if total > 0.0))
-        heapify(best)
+        best.reverse()  # Ascending, which is a heap.
     if not frequent:
         return _best_first(best)
     universe = (1 << block_count) - 1 if allowed is None else bits_from(_inside(allowed, block_count), block_count)
-    slots = [_block_slot(postings, term) for term in frequent]
-    for total, members in best_patterns(slots, universe):
+    for total, members in best_patterns([_block_slot(postings, term) for term in frequent], universe):
         if total <= 0.0 or (len(best) == limit and total + recency_weight < best[0][0]):
             break
-        for block in newest_first(members):
-            if block in known:
-                continue
-            entry = (total + step * (block + 1), block)
-            if len(best) < limit:
-                heappush(best, entry)
-            elif entry > best[0]:
-                heappushpop(best, entry)
-            else:
-                break
+        _take_newest(best, limit, members, total, step, known)
     return _best_first(best)
 
 
@@ -151,103 +140,18 @@ def top_pages_bm25(
     if not terms or limit <= 0:
         return []
     terms.sort()
-    scale = _LengthScale(k1, b, postings.average_length if average_length is None else average_length)
+    scale = LengthScale.of(k1, b, postings.average_length if average_length is None else average_length)
     split = _first_searched([term[0] for term in terms], 2 * postings.block_count, search)
     known = _add_up_pages(postings, terms[:split], scale) if split else {}
     if split == len(terms):
         return _best_first(nlargest(limit, ((total, page) for page, total in known.items())))
-    patterns = _PagePatterns(postings, terms[split:], scale)
-    reachable = _ROUNDING * sum(slot[0][1] for slot in patterns.slots)
-    best = nlargest(
-        limit, ((patterns.completed(page, total), page) for page, total in _within_reach(known, reachable, limit))
-    )
-    heapify(best)
-    for bound, members in best_patterns(patterns.slots, (1 << len(postings.page_lengths)) - 1):
-        if len(best) == limit and bound < best[0][0]:
+    patterns = PagePatterns(postings, terms[split:], scale, limit)
+    patterns.take_known(known, _within_reach(known, patterns.most(), limit) if known else ())
+    for bound, members in best_patterns(patterns.slots(), (1 << len(postings.page_lengths)) - 1):
+        if not patterns.can_reach(bound):
             break
-        patterns.take_best(best, limit, members, known)
-    return _best_first(best)
-
-
-class _LengthScale:
-    """BM25's gain of one term in one page."""
-
-    def __init__(self, k1: float, b: float, average_length: float) -> None:
-        self._saturated = k1 + 1.0
-        self._flat = k1 * (1.0 - b)
-        self._slope = k1 * b / average_length
-
-    def gain(self, idf: float, occurrences: int, length: int) -> float:
-        """Grows with the occurrences, falls with the length."""
-        return idf * occurrences * self._saturated / (occurrences + self._flat + self._slope * length)
-
-
-class _PagePatterns:
-    """Bounds for sets of pages that hold the same frequent terms, and exact scores of such pages."""
-
-    def __init__(self, postings: Postings, terms: Sequence[_PageTerm], scale: _LengthScale) -> None:
-        self._gain = scale.gain
-        self._lengths = postings.page_lengths
-        self._classes = postings.length_classes()
-        self._terms = [(postings.ordinals(term), postings.frequencies(term), idf) for _, term, idf in terms]
-        # What holding the term gains at most in a page of a length: by repeating it, by holding it once.
-        self._most = [(_ROUNDING * idf, postings.highest_frequency(term), idf) for _, term, idf in terms]
-        shortest = self._classes[0][0]
-        self.slots = [
-            [(repeating, self._gain(widened, highest, shortest)), (pages, self._gain(idf, 1, shortest))]
-            for (_, term, _), (widened, highest, idf) in zip(terms, self._most, strict=True)
-            for repeating, pages in (postings.page_sets(term),)
-        ]
-        """For `best_patterns`: in each slot the repeating pages, then those that hold the term once."""
-
-    def completed(self, page: int, total: float) -> float:
-        """``total`` and what the page gains by the frequent terms."""
-        length = self._lengths[page]
-        for ordinals, frequencies, idf in self._terms:
-            place = bisect_left(ordinals, page)
-            if place < len(ordinals) and ordinals[place] == page:
-                total += self._gain(idf, frequencies[place], length)
-        return total
-
-    def take_best(self, best: list[tuple[float, int]], limit: int, members: int, known: Collection[int]) -> None:
-        """Put the pages of one pattern into the heap of the best, short ones first, as far as they can reach it.
-
-        Args:
-            best: heap of (score, ordinal), at most ``limit`` long.
-            limit: length that it may reach.
-            members: pages that hold the same terms, the same ones of them repeatedly.
-            known: pages that are in the heap, or were left out of it, already.
-        """
-        pattern = self._pattern(members.bit_length() - 1)
-        for shortest, of_length in self._classes:
-            taken = members & of_length
-            if not taken:
-                continue
-            bound = 0.0
-            for idf, occurrences in pattern:
-                bound += self._gain(idf, occurrences, shortest)
-            for page in newest_first(taken):
-                if len(best) == limit and (bound, page) < best[0]:
-                    break
-                if page in known:
-                    continue
-                entry = (self.completed(page, 0.0), page)
-                if len(best) < limit:
-                    heappush(best, entry)
-                elif entry > best[0]:
-                    heappushpop(best, entry)
-            members ^= taken
-            if not members or (len(best) == limit and bound < best[0][0]):
-                return
-
-    def _pattern(self, page: int) -> list[tuple[float, int]]:
-        """(idf, occurrences) that bound the gains of all pages with the same pattern as ``page``."""
-        pattern = []
-        for (ordinals, frequencies, idf), (widened, highest, _) in zip(self._terms, self._most, strict=True):
-            place = bisect_left(ordinals, page)
-            if place < len(ordinals) and ordinals[place] == page:
-                pattern.append((idf, 1) if frequencies[place] == 1 else (widened, highest))
-        return pattern
+        patterns.take_pattern(members)
+    return _best_first(patterns.best)
 
 
 def _block_terms(
@@ -299,17 +203,19 @@ def _add_up_blocks(postings: Postings, terms: Sequence[_BlockTerm]) -> dict[int,
     return gained
 
 
-def _add_up_pages(postings: Postings, terms: Sequence[_PageTerm], scale: _LengthScale) -> dict[int, float]:
+def _add_up_pages(postings: Postings, terms: Sequence[PageTerm], scale: LengthScale) -> dict[int, float]:
     """Ordinal -> what the page gains by these terms."""
     gained: dict[int, float] = {}
     lengths = postings.page_lengths
     for _, term, idf in terms:
+        weight = idf * scale.saturated
         for page, occurrences in zip(postings.ordinals(term), postings.frequencies(term), strict=True):
-            gained[page] = gained.get(page, 0.0) + scale.gain(idf, occurrences, lengths[page])
+            total = weight * occurrences / (occurrences + scale.norm(lengths[page]))
+            gained[page] = gained.get(page, 0.0) + total
     return gained
 
 
-def _within_reach(gained: dict[int, float], reachable: float, limit: int) -> Iterable[tuple[int, float]]:
+def _within_reach(gained: Mapping[int, float], reachable: float, limit: int) -> Iterable[tuple[int, float]]:
     """What may be among the best ``limit`` after gaining up to ``reachable``."""
     if len(gained) <= limit:
         return gained.items()
@@ -322,7 +228,8 @@ def _completed_blocks(
 ) -> Iterator[tuple[int, float]]:
     """Candidates with what they gain by the frequent terms."""
     lists = [(postings.ordinals(term[1]), *term[2:]) for term in terms]
-    for block, total in candidates:
+    for block, rare_gain in candidates:
+        total = rare_gain
         user_page = 2 * block
         for ordinals, user_gain, assistant_gain, both_gain in lists:
             place = bisect_left(ordinals, user_page)
@@ -339,6 +246,37 @@ def _completed_blocks(
 def _block_slot(postings: Postings, term: _BlockTerm) -> list[tuple[int, float]]:
     both, users, assistants = postings.block_sets(term[1])
     return [(both, term[4]), (users, term[2]), (assistants, term[3])]
+
+
+def _take_newest(
+    best: list[tuple[float, int]], limit: int, members: int, total: float, step: float, known: Collection[int]
+) -> None:
+    """Put blocks that gain the same into ``best``, as far as they can reach it.
+
+    Args:
+        best: (score, block), at most ``limit`` long; a heap as soon as it is full.
+        limit: length that it may reach.
+        members: the blocks.
+        total: what each of them gains.
+        step: what a block gains by its number.
+        known: blocks that are in ``best``, or were left out of it, already.
+    """
+    is_full = len(best) == limit
+    if is_full and (total + step * members.bit_length(), members.bit_length()) <= best[0]:
+        return
+    for block in newest_first(members):
+        if block in known:
+            continue
+        entry = (total + step * (block + 1), block)
+        if is_full:
+            if entry < best[0]:
+                return
+            heapreplace(best, entry)
+        else:
+            best.append(entry)
+            if len(best) == limit:
+                is_full = True
+                heapify(best)
 
 
 def _inside(blocks: Collection[int], block_count: int) -> Iterator[int]:

@@ -57,6 +57,7 @@ class PostingIndex:
         self._block_sets: dict[str, tuple[int, tuple[int, int, int]]] = {}
         self._page_sets: dict[str, tuple[int, tuple[int, int]]] = {}
         self._length_sets: dict[int, int] = {}
+        self._length_classes: list[tuple[int, int]] = []
         self._pages_classed = 0
 
     @property
@@ -192,7 +193,8 @@ class PostingIndex:
                 members = bits_from(places, len(lengths) - base) << base
                 self._length_sets[shortest] = self._length_sets.get(shortest, 0) | members
             self._pages_classed = len(lengths)
-        return sorted(self._length_sets.items())
+            self._length_classes = sorted(self._length_sets.items())
+        return self._length_classes
 
     def page_length(self, ordinal: int) -> int:
         """Sum of the occurrences of the page's terms; 0 for an empty page and one never added."""
