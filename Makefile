@@ -1,0 +1,96 @@
+# Every target sets up what it needs: only Python >= 3.11, git and make must be there.
+#
+#   make demo     set up, then show real conversations going in and blocks coming out
+#   make test     set up, then run the whole test suite
+#   make check    what CI runs: format, lint, types, layers, spelling, docs, coverage
+#   make bench    speed beside other rankers        make eval    selection quality
+#   make clean    remove caches and reports         make distclean    and the environment
+
+VENV ?= .venv
+PYTHON := $(VENV)/bin/python
+BASE := $(VENV)/.installed-base
+DEV := $(VENV)/.installed-dev
+PIP_INSTALL := $(PYTHON) -m pip install --quiet --disable-pip-version-check
+SIZES ?= 1000,10000,100000
+PEERS ?= tantivy,fts5,rank_bm25,bm25s
+
+.PHONY: demo test check bench eval clean distclean help
+.PHONY: format lint types layers spelling docs coverage docs-write
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(BASE)
+	$(VENV)/bin/cgk demo
+
+test: $(DEV)
+	$(PYTHON) -m pytest
+
+check: format lint types layers spelling docs coverage
+
+format: $(DEV)
+	$(PYTHON) -m ruff format --check .
+
+lint: $(DEV)
+	$(PYTHON) -m ruff check .
+
+types: $(DEV)
+	$(PYTHON) -m mypy
+
+layers: $(DEV)
+	$(VENV)/bin/lint-imports --no-cache
+
+spelling: $(DEV)
+	$(VENV)/bin/codespell src tests docs scripts benchmarks examples *.md Makefile pyproject.toml
+
+docs: $(DEV)
+	$(PYTHON) -m cogapp --check --diff -P docs/*.md
+
+docs-write: $(DEV)
+	$(PYTHON) -m cogapp -r -P docs/*.md
+
+coverage: $(DEV)
+	$(PYTHON) -m coverage erase
+	$(PYTHON) -m coverage run -m pytest --quiet
+	$(PYTHON) -m coverage combine --quiet
+	$(PYTHON) -m coverage json --quiet
+	$(PYTHON) scripts/check_coverage.py .coverage.json
+
+bench: $(DEV)
+	$(PYTHON) -m benchmarks select --sizes $(SIZES) --peers $(PEERS)
+
+eval: $(DEV)
+	$(VENV)/bin/cgk eval contamination
+	$(VENV)/bin/cgk eval followups
+
+clean:
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.* htmlcov build dist
+	find src tests benchmarks scripts examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV)
+
+# -- setting up; a second run costs nothing -------------------------------------------------
+
+$(BASE): pyproject.toml | $(PYTHON)
+	$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(DEV): pyproject.toml | $(PYTHON)
+	$(PIP_INSTALL) --editable ".[dev]"
+	@touch $(BASE) $@
+
+$(PYTHON):
+	@for python in python3.13 python3.12 python3.11 python3 python; do \
+	    if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	        echo "environment: $(VENV), by $$python"; \
+	        $$python -m venv $(VENV) && exit 0; \
+	        rm -rf $(VENV); $$python -m virtualenv --quiet $(VENV) 2>/dev/null && exit 0; \
+	        rm -rf $(VENV); \
+	        echo "$$python: it cannot make a virtual environment; install its venv module (Debian: apt install python3-venv)" >&2; \
+	        exit 1; \
+	    fi; \
+	done; \
+	echo "Python: no version from 3.11 on was found; install one and call make again" >&2; exit 1
