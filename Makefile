@@ -56,7 +56,7 @@ coverage: $(DEV)
 	$(PYTHON) -m coverage run -m pytest --quiet
 	$(PYTHON) -m coverage combine --quiet
 	$(PYTHON) -m coverage json --quiet
-	$(PYTHON) scripts/check_coverage.py .coverage.json
+	$(PYTHON) scripts/check_coverage.py .coverage_report.json
 
 bench: $(DEV)
 	$(PYTHON) -m benchmarks select --sizes $(SIZES) --peers $(PEERS)
