@@ -9,14 +9,14 @@ only what is left is scored.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
-from heapq import heappush, heapreplace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from heapq import heappush, heapreplace, nlargest
 from typing import NamedTuple
 
 from context_gatekeeper.core.bitsets import newest_first
 from context_gatekeeper.ports import Postings
 
-__all__ = ["LengthScale", "PagePatterns", "PageTerm"]
+__all__ = ["PROBE_COST", "LengthScale", "PagePatterns", "PageTerm", "within_reach"]
 
 PageTerm = tuple[int, str, float]
 """(pages that hold it, term, idf)."""
@@ -24,8 +24,18 @@ _HeldTerm = tuple[Sequence[int], Sequence[int], float, int]
 """(ordinals, frequencies, weight, most occurrences in a page of the pattern)."""
 _ROUNDING = 1.0 + 1e-9
 """Bounds are widened by this, so that rounding never drops a candidate."""
+PROBE_COST = 3
+"""Finding one page in a list by bisection costs as much as reading this many postings."""
 _SCORED_AT_ONCE = 4
 """Pages of a pattern that are scored before the pattern is split by length: most patterns have no more."""
+
+
+def within_reach(gained: Mapping[int, float], most: float, limit: int) -> Iterable[tuple[int, float]]:
+    """The entries of ``gained`` that may be among the best ``limit`` after gaining up to ``most``."""
+    if len(gained) <= limit:
+        return gained.items()
+    least = nlargest(limit, gained.values())[-1] - _ROUNDING * most
+    return gained.items() if least <= 0.0 else [entry for entry in gained.items() if entry[1] >= least]
 
 
 class LengthScale(NamedTuple):
@@ -81,25 +91,29 @@ class PagePatterns:
         """Whether a page with a score of at most ``bound`` may be among the best."""
         return bound >= self._floor
 
-    def most(self) -> float:
-        """What a page gains at most by all the terms together."""
-        return _ROUNDING * sum(slot[0][1] for slot in self.slots())
-
-    def take_known(self, known: Collection[int], candidates: Iterable[tuple[int, float]]) -> None:
+    def take_known(self, known: Mapping[int, float]) -> None:
         """Take pages that hold rare terms.
 
         Args:
-            known: all such pages; they are not taken again with their pattern.
-            candidates: (ordinal, gain by the rare terms) of those that may be among the best.
+            known: ordinal -> gain by the rare terms, of all such pages; they are not taken
+                again with their pattern.
         """
         self._known = known
-        for page, rare_gain in candidates:
-            total = rare_gain
-            norm = self._scale.norm(self._lengths[page])
-            for ordinals, frequencies, weight, _ in self._terms:
-                place = bisect_left(ordinals, page)
-                if place < len(ordinals) and ordinals[place] == page:
-                    total += weight * frequencies[place] / (frequencies[place] + norm)
+        if not known:
+            return
+        mosts = [slot[0][1] for slot in self.slots()]
+        gained = known
+        for place, (ordinals, frequencies, weight, _) in enumerate(self._terms):
+            totals = dict(within_reach(gained, sum(mosts[place:]), self._limit))
+            gained = totals
+            if len(ordinals) > PROBE_COST * len(totals):
+                held = [(page, bisect_left(ordinals, page)) for page in totals]
+                pairs = [(page, frequencies[at]) for page, at in held if at < len(ordinals) and ordinals[at] == page]
+            else:
+                pairs = [pair for pair in zip(ordinals, frequencies, strict=True) if pair[0] in totals]
+            for page, occurrences in pairs:
+                totals[page] += weight * occurrences / (occurrences + self._scale.norm(self._lengths[page]))
+        for page, total in gained.items():
             self._offer(total, page)
 
     def take_pattern(self, members: int) -> None:

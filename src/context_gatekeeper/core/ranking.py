@@ -16,12 +16,12 @@ equal scores are equal floats and ties fall the same way at every size.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace, nlargest
 
 from context_gatekeeper.core.bitsets import best_patterns, bits_from, newest_first
-from context_gatekeeper.core.page_patterns import LengthScale, PagePatterns, PageTerm
+from context_gatekeeper.core.page_patterns import PROBE_COST, LengthScale, PagePatterns, PageTerm, within_reach
 from context_gatekeeper.ports import Postings
 
 __all__ = ["SEARCH_PARAMS", "SearchParams", "top_blocks", "top_pages_bm25"]
@@ -33,14 +33,11 @@ class SearchParams:
 
     rare_shift: int = 12
     """A term is rare when at most one document in ``2 ** rare_shift`` holds it: its list is added up."""
-    max_searched_terms: int = 8
+    max_searched_terms: int = 12
     """Frequent terms whose sets are searched; the search grows with every one, so further ones are added up."""
 
 
 SEARCH_PARAMS = SearchParams()
-_ROUNDING = 1.0 + 1e-9
-"""Bounds are widened by this, so that rounding never drops a candidate."""
-
 # Plain tuples, because a query makes a handful and is over in 40 microseconds; they sort by
 # frequency, then term, which is the order in which all sums are taken.
 _BlockTerm = tuple[int, str, float, float, float]
@@ -91,9 +88,8 @@ def top_blocks(
     if known:
         if allowed is not None:
             known = {block: total for block, total in known.items() if block in allowed}
-        reachable = _ROUNDING * sum(term[4] for term in frequent) + recency_weight
-        completed = _completed_blocks(postings, _within_reach(known, reachable, limit), frequent)
-        best = nlargest(limit, ((total + step * (block + 1), block) for block, total in completed if total > 0.0))
+        known_best = _completed_blocks(postings, known, frequent, recency_weight, limit)
+        best = nlargest(limit, ((total + step * (block + 1), block) for block, total in known_best.items() if total))
         best.reverse()  # Ascending, which is a heap.
     if not frequent:
         return _best_first(best)
@@ -146,7 +142,7 @@ def top_pages_bm25(
     if split == len(terms):
         return _best_first(nlargest(limit, ((total, page) for page, total in known.items())))
     patterns = PagePatterns(postings, terms[split:], scale, limit)
-    patterns.take_known(known, _within_reach(known, patterns.most(), limit) if known else ())
+    patterns.take_known(known)
     for bound, members in best_patterns(patterns.slots(), (1 << len(postings.page_lengths)) - 1):
         if not patterns.can_reach(bound):
             break
@@ -215,32 +211,46 @@ def _add_up_pages(postings: Postings, terms: Sequence[PageTerm], scale: LengthSc
     return gained
 
 
-def _within_reach(gained: Mapping[int, float], reachable: float, limit: int) -> Iterable[tuple[int, float]]:
-    """What may be among the best ``limit`` after gaining up to ``reachable``."""
-    if len(gained) <= limit:
-        return gained.items()
-    least = nlargest(limit, gained.values())[-1] - reachable
-    return gained.items() if least <= 0.0 else [entry for entry in gained.items() if entry[1] >= least]
-
-
 def _completed_blocks(
-    postings: Postings, candidates: Iterable[tuple[int, float]], terms: Sequence[_BlockTerm]
-) -> Iterator[tuple[int, float]]:
-    """Candidates with what they gain by the frequent terms."""
-    lists = [(postings.ordinals(term[1]), *term[2:]) for term in terms]
-    for block, rare_gain in candidates:
-        total = rare_gain
-        user_page = 2 * block
-        for ordinals, user_gain, assistant_gain, both_gain in lists:
-            place = bisect_left(ordinals, user_page)
-            following = ordinals[place : place + 2]
-            if not following:
-                continue
-            if following[0] == user_page:
-                total += both_gain if following[-1] == user_page + 1 else user_gain
-            elif following[0] == user_page + 1:
-                total += assistant_gain
-        yield block, total
+    postings: Postings, gained: Mapping[int, float], terms: Sequence[_BlockTerm], recency_weight: float, limit: int
+) -> Mapping[int, float]:
+    """What ``gained`` becomes with the frequent terms, for the blocks that can reach the top."""
+    for place, (frequency, term, user_gain, assistant_gain, both_gain) in enumerate(terms):
+        most = sum(following[4] for following in terms[place:]) + recency_weight
+        totals = dict(within_reach(gained, most, limit))
+        gained = totals
+        ordinals = postings.ordinals(term)
+        if frequency > PROBE_COST * len(totals):
+            for block in totals:
+                first = bisect_left(ordinals, 2 * block)
+                held = ordinals[first : first + 2]
+                if held and held[0] == 2 * block:
+                    totals[block] += both_gain if held[-1] == 2 * block + 1 else user_gain
+                elif held and held[0] == 2 * block + 1:
+                    totals[block] += assistant_gain
+        else:
+            _add_up_known(ordinals, totals, user_gain, assistant_gain, both_gain)
+    return gained
+
+
+def _add_up_known(
+    ordinals: Sequence[int], totals: dict[int, float], user_gain: float, assistant_gain: float, both_gain: float
+) -> None:
+    """Add one term to the blocks that are in ``totals``."""
+    user_block = -1
+    before = 0.0
+    for ordinal in ordinals:
+        block = ordinal >> 1
+        if block not in totals:
+            continue
+        if not ordinal & 1:
+            user_block = block
+            before = totals[block]
+            totals[block] = before + user_gain
+        elif block == user_block:
+            totals[block] = before + both_gain
+        else:
+            totals[block] += assistant_gain
 
 
 def _block_slot(postings: Postings, term: _BlockTerm) -> list[tuple[int, float]]:
