@@ -79,3 +79,64 @@ def test_a_page_out_of_order_is_refused_and_changes_nothing(ordinal: int) -> Non
     assert list(index.ordinals("a")) == [0, 1]
     assert index.document_frequency("b") == 0
     assert index.page_count == 2
+
+
+def numbers_in(members: int) -> list[int]:
+    return [number for number in range(members.bit_length()) if members >> number & 1]
+
+
+def test_sets_hold_the_turns_and_pages_of_a_term() -> None:
+    index = index_of({"redis": 1}, {"redis": 3}, {"redis": 2}, {}, {}, {"redis": 1})
+    assert [numbers_in(members) for members in index.block_sets("redis")] == [[0], [0, 1], [0, 2]]
+    assert [numbers_in(members) for members in index.page_sets("redis")] == [[1, 2], [0, 1, 2, 5]]
+    assert index.highest_frequency("redis") == 3
+
+
+def test_sets_take_in_pages_that_come_after_the_first_question() -> None:
+    index = PostingIndex()
+    for ordinal in range(0, 200, 3):
+        index.add_page(ordinal, {"redis": 1 + ordinal % 2})
+        held = list(index.ordinals("redis"))
+        _, users, assistants = index.block_sets("redis")
+        assert numbers_in(users) == [number >> 1 for number in held if not number & 1]
+        assert numbers_in(assistants) == [number >> 1 for number in held if number & 1]
+        repeating, every = index.page_sets("redis")
+        assert numbers_in(every) == held
+        assert numbers_in(repeating) == [number for number in held if number & 1]
+
+
+def test_a_term_never_seen_has_empty_sets() -> None:
+    index = PostingIndex()
+    assert index.block_sets("redis") == (0, 0, 0)
+    assert index.page_sets("redis") == (0, 0)
+    assert index.highest_frequency("redis") == 1
+    assert list(index.length_classes()) == []
+
+
+def test_forgotten_sets_are_made_again() -> None:
+    small = PostingIndex(set_budget_bytes=40)
+    large = PostingIndex()
+    for ordinal in range(400):
+        terms = {term: 1 + ordinal % 3 for number, term in enumerate("abcdef") if ordinal % (number + 2) == 0}
+        small.add_page(ordinal, terms)
+        large.add_page(ordinal, terms)
+    for term in "abcdefabcdef":
+        assert small.block_sets(term) == large.block_sets(term)
+        assert small.page_sets(term) == large.page_sets(term)
+
+
+def test_length_classes_split_the_filled_pages_by_length() -> None:
+    lengths = [1, 0, 15, 16, 17, 18, 255, 1, 510]
+    index = PostingIndex()
+    for ordinal, length in enumerate(lengths):
+        index.add_page(ordinal, {f"t{part}": min(255, length - part) for part in range(0, length, 255)})
+        classes = list(index.length_classes())
+        shortest = [first for first, _ in classes]
+        assert shortest == sorted(set(shortest))
+        for (first, members), following in zip(classes, [*shortest[1:], 1 << 30], strict=True):
+            assert numbers_in(members) == [
+                number for number in range(ordinal + 1) if first <= lengths[number] < following
+            ]
+    assert [first for first, _ in index.length_classes()] == [1, 15, 16, 18, 240, 480]
+    assert list(index.page_lengths) == lengths
+    assert index.average_length == pytest.approx(sum(lengths) / 8)

@@ -126,6 +126,8 @@ class PagePatterns:
             if not members:
                 return
         for shortest, of_length in self._classes:
+            if not members:
+                return
             taken = members & of_length
             if not taken:
                 continue
@@ -140,8 +142,6 @@ class PagePatterns:
                     break
                 self._offer_held(page, held)
             members ^= taken
-            if not members:
-                return
 
     def _held(self, page: int) -> list[_HeldTerm]:
         """The terms of ``page`` with the most that a page of the same pattern holds of them."""

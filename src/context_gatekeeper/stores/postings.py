@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from context_gatekeeper.core.bitsets import bits_from
 from context_gatekeeper.errors import ConfigError
 
-__all__ = ["MAX_FREQUENCY", "PostingIndex"]
+__all__ = ["MAX_FREQUENCY", "SET_BUDGET_BYTES", "PostingIndex"]
 
 MAX_FREQUENCY = 255
 """Occurrences of one term in one page that are told apart: one byte; ranking saturates long before."""
 
-_SET_BUDGET_BYTES = 64 * 1024 * 1024
-"""Memory for sets of pages; at 100,000 turns the sets of some 2,500 terms fit."""
+SET_BUDGET_BYTES = 64 * 1024 * 1024
+"""Memory for sets of pages; at 100,000 turns the sets of some 1,700 terms fit."""
 _EXACT_LENGTH_BITS = 4
 """Lengths below 16 have their own class; above, every power of two is split into 8 classes."""
 
@@ -46,9 +46,14 @@ class _TermEntry:
 
 
 class PostingIndex:
-    """Implements `ports.Postings`; pages come in by ascending ordinal."""
+    """Implements `ports.Postings`; pages come in by ascending ordinal.
 
-    def __init__(self) -> None:
+    Args:
+        set_budget_bytes: memory for sets of pages beside the postings; the least recently used go first.
+    """
+
+    def __init__(self, *, set_budget_bytes: int = SET_BUDGET_BYTES) -> None:
+        self._set_budget_bytes = set_budget_bytes
         self._entries: dict[str, _TermEntry] = {}
         self._lengths = array("I")
         self._total_length = 0
@@ -159,7 +164,7 @@ class PostingIndex:
             sets = _with_blocks(sets, ordinals[taken:])
             taken = len(ordinals)
         cached[term] = (taken, sets)
-        if 3 * len(cached) * (len(self._lengths) >> 4) > _SET_BUDGET_BYTES:
+        if 3 * len(cached) * (len(self._lengths) >> 4) > self._set_budget_bytes:
             del cached[next(iter(cached))]
         return sets
 
@@ -175,7 +180,7 @@ class PostingIndex:
             sets = _with_pages(sets, ordinals[taken:], entry.frequencies[taken:])
             taken = len(ordinals)
         cached[term] = (taken, sets)
-        if 2 * len(cached) * (len(self._lengths) >> 3) > _SET_BUDGET_BYTES:
+        if 2 * len(cached) * (len(self._lengths) >> 3) > self._set_budget_bytes:
             del cached[next(iter(cached))]
         return sets
 
