@@ -93,7 +93,9 @@ def _utterances(messages: list[Mapping[str, Any]], place: Place) -> Iterator[Utt
         where = place.inside(f"message {optional_text(message, 'id') or 'without id'}")
         if role not in {"user", "assistant", "tool"}:
             raise where.error(f"its author is {role[:40]!r}, not user, assistant, system or tool", _MEND)
-        yield Utterance(role == "user", _text(message.get("content"), where), _time(message), optional_text(message, "id"))
+        yield Utterance(
+            role == "user", _text(message.get("content"), where), _time(message), optional_text(message, "id")
+        )
 
 
 def _text(content: object, place: Place) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -41,7 +42,9 @@ def read_messages(entry: Mapping[str, Any], name: str, place: Place) -> Conversa
     messages = entry["messages"]
     if not isinstance(messages, list):
         raise place.error("'messages' is no list", _MEND)
-    checked = [(_role(message, place.inside(f"message {number}")), message) for number, message in enumerate(messages, 1)]
+    checked = [
+        (_role(message, place.inside(f"message {number}")), message) for number, message in enumerate(messages, 1)
+    ]
     system_messages = sum(role in _SYSTEM_ROLES for role, _ in checked)
     return Conversation(
         optional_text(entry, "id", "conversation_id") or name,
@@ -105,4 +108,7 @@ def _calls(calls: object, place: Place) -> Iterator[str]:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict):
             raise place.error("a tool call has no 'function'", _MEND)
-        yield f"[{optional_text(function, 'name') or 'tool'}] {optional_text(function, 'arguments') or ''}".rstrip()
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+        yield f"[{optional_text(function, 'name') or 'tool'}] {arguments}".rstrip()

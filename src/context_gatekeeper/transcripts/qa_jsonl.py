@@ -16,7 +16,7 @@ __all__ = ["read_labelled"]
 _LOGGER = logging.getLogger("context_gatekeeper")
 _ROLES = frozenset({"user", "assistant"})
 _MEMORY = "memory"
-_NO_PERSONS = _ROLES | {_MEMORY, "system"}
+_NO_PERSONS = _ROLES | {_MEMORY, "system", "a", "b"}
 _COMPARE = "compare it with the other lines, mend or remove it; nothing of the file was taken"
 
 
@@ -102,7 +102,9 @@ def _line(turn: Mapping[str, Any], place: Place) -> _Line:
 
 
 def _report_times(listed: Sequence[Mapping[str, Any]], read: Sequence[ConversationTurn | _Line], place: Place) -> None:
-    unread = sum(turn.get("time") not in (None, "") and got.time is None for turn, got in zip(listed, read, strict=True))
+    unread = sum(
+        turn.get("time") not in (None, "") and got.time is None for turn, got in zip(listed, read, strict=True)
+    )
     if unread:
         _LOGGER.warning("%s, %s: %d times are in no known form and are left out", place.path, place.where, unread)
 
@@ -114,28 +116,27 @@ def _pair(lines: Sequence[_Line]) -> list[ConversationTurn]:
     for line in lines:
         if line.role == _MEMORY:
             if waiting is not None:
-                turns.append(_turn(waiting, None))
-            turns.append(_turn(line, None))
+                turns.append(_turn(waiting, None, waiting))
+            turns.append(_turn(line, None, line))
             waiting = None
         elif by_role and line.role == "assistant":
-            turns.append(_turn(waiting, line))
+            turns.append(_turn(waiting, line, waiting or line))
             waiting = None
         elif waiting is None:
             waiting = line
         elif by_role or waiting.session != line.session:
-            turns.append(_turn(waiting, None))
+            turns.append(_turn(waiting, None, waiting))
             waiting = line
         else:
-            turns.append(_turn(waiting, line))
+            turns.append(_turn(waiting, line, waiting))
             waiting = None
     if waiting is not None:
-        turns.append(_turn(waiting, None))
+        turns.append(_turn(waiting, None, waiting))
     return turns
 
 
-def _turn(first: _Line | None, second: _Line | None) -> ConversationTurn:
-    known = first if first is not None else second
-    assert known is not None
+def _turn(first: _Line | None, second: _Line | None, known: _Line) -> ConversationTurn:
+    """A turn of two lines, one of which may be missing; ``known`` is one that is there."""
     return ConversationTurn(
         first.text if first is not None else "",
         second.text if second is not None else "",

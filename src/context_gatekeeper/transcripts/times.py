@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from math import isfinite
 
 __all__ = ["parse_time"]
 
@@ -27,7 +26,7 @@ def parse_time(value: object) -> float | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return _from_number(float(value))
+        return _from_number(value)
     if not isinstance(value, str):
         return None
     text = value.strip()
@@ -41,9 +40,9 @@ def parse_time(value: object) -> float | None:
 
 
 def _from_number(number: float) -> float | None:
-    if not isfinite(number) or abs(number) >= _MOST_MILLISECONDS:
+    if not abs(number) < _MOST_MILLISECONDS:  # NaN compares false as well
         return None
-    return number if abs(number) < _MOST_SECONDS else number / 1000
+    return float(number) if abs(number) < _MOST_SECONDS else number / 1000
 
 
 def _moment(text: str) -> datetime:
@@ -51,11 +50,11 @@ def _moment(text: str) -> datetime:
     date = _DATE.match(text)
     if date:
         year, month, day = (int(part) for part in date.groups())
-        return datetime(year, month, day, _NOON)
+        return datetime(year, month, day, _NOON, tzinfo=UTC)
     spoken = _SPOKEN.search(text)
     if spoken:
         hour, minute, half, day_text, month_name, year_text = spoken.groups()
         month = _MONTHS.index(month_name[:3].lower()) + 1
         hours = int(hour) % 12 + (12 if half.lower() == "pm" else 0)
-        return datetime(int(year_text), month, int(day_text), hours, int(minute))
+        return datetime(int(year_text), month, int(day_text), hours, int(minute), tzinfo=UTC)
     return datetime.fromisoformat(text)
