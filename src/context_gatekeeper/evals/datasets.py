@@ -1,11 +1,16 @@
-"""Readers of the labelled sets: questions, topic shifts, follow-ups, topics and frames."""
+"""Readers of labelled conversations: questions with evidence, topic shifts, topics, follow-ups.
+
+Two layouts of a turn occur: ``speaker`` and ``text``, or ``user_text`` and ``assistant_text``;
+the second becomes two lines with one id.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,53 +18,90 @@ from context_gatekeeper.errors import TranscriptError
 from context_gatekeeper.transcripts.times import parse_time
 
 __all__ = [
+    "FILLER_TOPIC",
+    "Conversation",
     "EvalTurn",
     "FollowupCase",
     "Line",
-    "QaConversation",
     "Question",
+    "is_user_assistant",
     "pair_lines",
-    "read_frames",
+    "read_conversations",
     "read_followups",
+    "read_json",
     "read_json_lines",
-    "read_qa",
-    "read_shifts",
-    "read_topics",
+    "read_times",
+    "with_times",
 ]
 
-_ASSISTANT_SPEAKERS = frozenset({"user", "assistant"})
-_NAMELESS = frozenset({"user", "assistant", "memory", "a", "b", "system"})
+FILLER_TOPIC = "Enhanced"
+"""Label of unrelated filler sessions in RealMem logs: each session is its own topic."""
+_ROLES = frozenset({"user", "assistant"})
+_MEMORY = "memory"
+_NAMELESS = frozenset({*_ROLES, _MEMORY, "a", "b"})
+_LOGGER = logging.getLogger("context_gatekeeper")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One text of a conversation with its label."""
+    """One text of a conversation with its labels."""
 
     line_id: str
+    """The file's ``turn_id``, else the place in the file."""
     speaker: str
     text: str
     session: str = ""
     time: float | None = None
-    topic: str = ""
-    is_shift: bool = False
+    """Seconds since the epoch, UTC."""
+    topic: str | None = None
+    shift: bool | None = None
+    """Whether a topic begins here; None where the file does not say."""
+
+    @property
+    def name(self) -> str | None:
+        """The speaker's name when it is a person's."""
+        return None if self.speaker.casefold() in _NAMELESS else self.speaker or None
+
+    @property
+    def topic_key(self) -> str | None:
+        """The topic, with every filler session a topic of its own."""
+        return f"{FILLER_TOPIC}/{self.session}" if self.topic == FILLER_TOPIC else self.topic
 
 
 @dataclass(frozen=True, slots=True)
 class EvalTurn:
-    """A pair of lines as ``add_turn`` takes them; the second may be missing."""
+    """One or two lines as ``add_turn`` takes them; at least one is there."""
 
-    user: Line
+    user: Line | None
     assistant: Line | None
 
     @property
+    def lines(self) -> tuple[Line, ...]:
+        """The lines in order."""
+        return tuple(line for line in (self.user, self.assistant) if line is not None)
+
+    @property
+    def user_text(self) -> str:
+        """Text of the first side, empty when there is none."""
+        return self.user.text if self.user is not None else ""
+
+    @property
     def assistant_text(self) -> str:
-        """Text of the second line, empty when there is none."""
+        """Text of the second side, empty when there is none."""
         return self.assistant.text if self.assistant is not None else ""
+
+    @property
+    def time(self) -> float | None:
+        """When the turn began."""
+        return self.lines[0].time
 
     @property
     def speakers(self) -> tuple[str | None, str | None]:
         """Names of persons; None for user, assistant and the like."""
-        return _name(self.user), _name(self.assistant)
+        return (
+            self.user.name if self.user is not None else None,
+            self.assistant.name if self.assistant is not None else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +109,26 @@ class Question:
     """A question with the lines that answer it."""
 
     text: str
-    evidence: frozenset[str]
+    evidence: tuple[str, ...]
+    """Line ids, each once."""
     category: str
     asked_at: str | None
+    """Line before which it is asked; None = after the whole log."""
+    time: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class QaConversation:
-    """A conversation with questions."""
+class Conversation:
+    """A conversation with whatever labels its file has."""
 
     conversation_id: str
     lines: tuple[Line, ...]
-    turns: tuple[EvalTurn, ...]
     questions: tuple[Question, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FollowupCase:
-    """A short history, a query, and what the gate should say."""
+    """A short history, a query, what the gate should say, and the turn that the query leans on."""
 
     history: tuple[tuple[str, str], ...]
     query: str
@@ -92,66 +136,151 @@ class FollowupCase:
     gold_turn: int | None
 
 
-def _name(line: Line | None) -> str | None:
-    if line is None or line.speaker.casefold() in _NAMELESS:
-        return None
-    return line.speaker or None
-
-
 def read_json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """(line number, object) of a JSON Lines file, plain or gzipped. Raises TranscriptError naming the line."""
+    number = 0
     try:
-        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-        with opened as lines:
-            for number, line in enumerate(lines, 1):
-                if not line.strip():
-                    continue
-                try:
-                    entry = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise TranscriptError(f"{path}, line {number}", f"it is no JSON ({error.msg})", "mend or remove the line") from None
-                if not isinstance(entry, dict):
-                    raise TranscriptError(f"{path}, line {number}", "it is no JSON object", "mend or remove the line")
-                yield number, entry
-    except (OSError, UnicodeDecodeError) as error:
-        raise TranscriptError(str(path), f"it cannot be read ({error})", "pass a readable UTF-8 JSON Lines file") from error
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+            for number, raw in enumerate(lines, 1):
+                if raw.strip():
+                    yield number, _parse_object(raw, f"{path}, line {number}")
+    except (OSError, EOFError) as error:
+        raise TranscriptError(str(path), f"it cannot be read ({error})", "pass a readable JSON Lines file") from error
 
 
-def _read_json(path: Path) -> Any:
+def _parse_object(raw: bytes, place: str) -> Mapping[str, Any]:
+    try:
+        entry = json.loads(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise TranscriptError(
+            place, f"it is not UTF-8 ({error.reason} at byte {error.start})", "save the file as UTF-8"
+        ) from error
+    except json.JSONDecodeError as error:
+        raise TranscriptError(
+            place, f"it is no JSON ({error.msg} at column {error.colno})", "mend or remove the line"
+        ) from error
+    if not isinstance(entry, dict):
+        raise TranscriptError(place, "it is no JSON object", "mend or remove the line")
+    return entry
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file. Raises TranscriptError."""
     try:
         return json.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise TranscriptError(str(path), f"it cannot be read ({error})", "pass a readable UTF-8 JSON file") from error
+        raise TranscriptError(
+            str(path), f"it cannot be read as JSON ({error})", "pass a readable UTF-8 JSON file"
+        ) from error
+
+
+def read_conversations(path: Path) -> Iterator[Conversation]:
+    """Conversations of a question, shift or log file, one after the other (``data/qa``, ``data/shift``).
+
+    Questions of the category ``adversarial`` and questions without evidence are left out.
+    Raises TranscriptError naming file, line and cause.
+    """
+    unreadable = 0
+    for number, entry in read_json_lines(path):
+        place = f"{path}, line {number}"
+        try:
+            lines = [line for position, turn in enumerate(entry["turns"]) for line in _lines_of(turn, position)]
+            questions = tuple(_question(one) for one in entry.get("questions", ()) if _counts(one))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise TranscriptError(
+                place, f"it is no conversation ({_cause(error)})", 'compare it with {"turns": [...]}'
+            ) from error
+        _check_places(questions, {line.line_id for line in lines}, place)
+        unreadable += sum("time" in turn and parse_time(turn["time"]) is None for turn in entry["turns"])
+        yield Conversation(str(entry.get("id", number)), tuple(lines), questions)
+    if unreadable:
+        _LOGGER.warning("%s: %d times could not be read and count as unknown", path, unreadable)
+
+
+def _cause(error: Exception) -> str:
+    return f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _lines_of(turn: Mapping[str, Any], position: int) -> Iterator[Line]:
+    line_id = str(turn.get("turn_id", position))
+    session = turn.get("session")
+    if session is None and ":" in line_id:
+        session = line_id.split(":", 1)[0]
+    first = Line(
+        line_id=line_id,
+        speaker="user",
+        text="",
+        session="" if session is None else str(session),
+        time=parse_time(turn.get("time")),
+        topic=None if turn.get("topic") is None else str(turn["topic"]),
+        shift=None if turn.get("shift") is None else bool(turn["shift"]),
+    )
+    if "user_text" in turn or "assistant_text" in turn:
+        yield replace(first, text=_text(turn.get("user_text") or ""))
+        yield replace(first, speaker="assistant", text=_text(turn.get("assistant_text") or ""), shift=None)
+    else:
+        yield replace(first, speaker=_text(turn["speaker"]), text=_text(turn["text"]))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a text is a {type(value).__name__}")
+    return value
+
+
+def _counts(question: Mapping[str, Any]) -> bool:
+    return bool(question.get("evidence_turn_ids")) and question.get("category") != "adversarial"
+
+
+def _question(question: Mapping[str, Any]) -> Question:
+    asked_at = question.get("asked_at_turn_id")
+    return Question(
+        text=_text(question["q"]),
+        evidence=tuple(dict.fromkeys(str(one) for one in question["evidence_turn_ids"])),
+        category=str(question.get("category", "")),
+        asked_at=None if asked_at is None else str(asked_at),
+        time=parse_time(question.get("time")),
+    )
+
+
+def _check_places(questions: Sequence[Question], known: Collection[str], place: str) -> None:
+    for question in questions:
+        if question.asked_at is not None and question.asked_at not in known:
+            raise TranscriptError(
+                place,
+                f"a question is asked at turn {question.asked_at!r}, which is not in the log",
+                "mend asked_at_turn_id",
+            )
 
 
 def is_user_assistant(lines: Sequence[Line]) -> bool:
-    """Whether every speaker is a user or an assistant."""
-    return all(line.speaker.casefold() in _ASSISTANT_SPEAKERS for line in lines)
+    """Whether every speaker is a user or an assistant, in whatever case."""
+    return all(line.speaker.casefold() in _ROLES for line in lines)
 
 
-def pair_lines(lines: Sequence[Line]) -> list[EvalTurn]:
-    """Lines as turns.
+def pair_lines(lines: Sequence[Line], breaks: Collection[str] = ()) -> list[EvalTurn]:
+    """Lines as turns; every line is in exactly one.
 
-    User/assistant talk: a user line with the answer behind it; further lines of one side make
-    turns of their own. Talk between persons: consecutive lines of a session, two by two. A list of
-    memories: one by one.
+    User/assistant talk: a user line with the answer behind it in the same session; what has no
+    counterpart stands alone. Talk between persons: consecutive lines of a session, two by two. A list
+    of memories: one by one. No turn reaches across a line whose id is in ``breaks``, because a
+    question is asked there.
     """
+    by_role = is_user_assistant(lines)
     turns: list[EvalTurn] = []
     waiting: Line | None = None
-    by_role = is_user_assistant(lines)
     for line in lines:
-        if line.speaker.casefold() == "memory":
-            turns.append(EvalTurn(line, None))
-        elif by_role and line.speaker.casefold() == "assistant":
-            empty = Line(line.line_id, "user", "", line.session, line.time, line.topic)
-            turns.append(EvalTurn(waiting if waiting is not None else empty, line))
-            waiting = None
-        elif waiting is not None and (by_role or waiting.session != line.session):
-            turns.append(EvalTurn(waiting, None))
-            waiting = line
-        elif waiting is not None:
+        if waiting is not None and _belongs(waiting, line, breaks, by_role=by_role):
             turns.append(EvalTurn(waiting, line))
             waiting = None
+            continue
+        if waiting is not None:
+            turns.append(EvalTurn(waiting, None))
+            waiting = None
+        if by_role and line.speaker.casefold() == "assistant":
+            turns.append(EvalTurn(None, line))
+        elif line.speaker.casefold() == _MEMORY:
+            turns.append(EvalTurn(line, None))
         else:
             waiting = line
     if waiting is not None:
@@ -159,81 +288,48 @@ def pair_lines(lines: Sequence[Line]) -> list[EvalTurn]:
     return turns
 
 
-def read_qa(path: Path) -> list[QaConversation]:
-    """Conversations with questions (``data/qa``); questions without evidence and adversarial ones are left out."""
-    conversations = []
+def _belongs(first: Line, second: Line, breaks: Collection[str], *, by_role: bool) -> bool:
+    if first.session != second.session or second.speaker.casefold() == _MEMORY:
+        return False
+    if second.line_id in breaks and first.line_id != second.line_id:
+        return False
+    return second.speaker.casefold() == "assistant" if by_role else True
+
+
+def read_times(path: Path) -> dict[str, float]:
+    """Times by line id, from a file that has them. Raises TranscriptError where one id has two times."""
+    times: dict[str, float] = {}
+    for conversation in read_conversations(path):
+        for line in conversation.lines:
+            if line.time is not None and times.setdefault(line.line_id, line.time) != line.time:
+                raise TranscriptError(
+                    f"{path}, {conversation.conversation_id}",
+                    f"turn {line.line_id!r} has two times",
+                    "pass one log, or ids that differ",
+                )
+    return times
+
+
+def with_times(lines: Sequence[Line], times: Mapping[str, float]) -> list[Line]:
+    """The lines with the times that ``times`` knows for them."""
+    return [replace(line, time=times.get(line.line_id, line.time)) for line in lines]
+
+
+def read_followups(path: Path) -> Iterator[FollowupCase]:
+    """Follow-up cases. Raises TranscriptError naming file, line and cause."""
     for number, entry in read_json_lines(path):
+        place = f"{path}, line {number}"
         try:
-            lines: list[Line] = []
-            turns: list[EvalTurn] = []
-            for turn in entry["turns"]:
-                if "user_text" in turn:
-                    user = _line(turn, "user", str(turn["user_text"]))
-                    assistant = _line(turn, "assistant", str(turn.get("assistant_text") or ""))
-                    lines.append(user)
-                    turns.append(EvalTurn(user, assistant))
-                else:
-                    lines.append(_line(turn, str(turn["speaker"]), str(turn["text"])))
-            questions = tuple(
-                Question(str(q["q"]), frozenset(map(str, q["evidence_turn_ids"])), str(q.get("category", "")), q.get("asked_at_turn_id"))
-                for q in entry["questions"]
-                if q.get("evidence_turn_ids") and q.get("category") != "adversarial"
-            )
-            paired = tuple(turns) if turns else tuple(pair_lines(lines))
-            conversations.append(QaConversation(str(entry.get("id", number)), tuple(lines), paired, questions))
-        except (KeyError, TypeError) as error:
-            raise TranscriptError(f"{path}, line {number}", f"it is no conversation with questions ({error!r})", "compare it with the format") from error
-    return conversations
-
-
-def _line(turn: Mapping[str, Any], speaker: str, text: str) -> Line:
-    return Line(
-        str(turn.get("turn_id", "")),
-        speaker,
-        text,
-        str(turn.get("session", "")),
-        parse_time(turn.get("time")),
-        str(turn.get("topic", "")),
-        bool(turn.get("shift", 0)),
-    )
-
-
-def read_shifts(path: Path) -> list[tuple[str, tuple[Line, ...]]]:
-    """(id, lines) of a set with topic shifts (``data/shift``), or of logs whose lines carry topics."""
-    dialogues = []
-    for number, entry in read_json_lines(path):
-        try:
-            lines = tuple(_line(turn, str(turn["speaker"]), str(turn["text"])) for turn in entry["turns"])
-        except (KeyError, TypeError) as error:
-            raise TranscriptError(f"{path}, line {number}", f"it is no dialogue ({error!r})", "compare it with the format") from error
-        dialogues.append((str(entry.get("id", number)), lines))
-    return dialogues
-
-
-def read_followups(path: Path) -> list[FollowupCase]:
-    """Follow-up cases (``data/frames/followups.jsonl``)."""
-    cases = []
-    for number, entry in read_json_lines(path):
-        try:
-            history = tuple((str(user), str(assistant)) for user, assistant in entry["history"])
-            cases.append(FollowupCase(history, str(entry["query"]), str(entry["expect"]), entry.get("gold_turn")))
+            history = tuple((_text(user), _text(assistant)) for user, assistant in entry["history"])
+            case = FollowupCase(history, _text(entry["query"]), _text(entry["expect"]), entry.get("gold_turn"))
         except (KeyError, TypeError, ValueError) as error:
-            raise TranscriptError(f"{path}, line {number}", f"it is no follow-up case ({error!r})", "compare it with the format") from error
-    return cases
-
-
-def read_topics(path: Path) -> list[dict[str, Any]]:
-    """Topics with sub-questions and answers (``data/frames/topics.json``)."""
-    topics = _read_json(path)
-    found = topics.get("topics") if isinstance(topics, dict) else None
-    if not isinstance(found, list) or not all(isinstance(t, dict) and {"name", "lang", "subs"} <= t.keys() for t in found):
-        raise TranscriptError(str(path), "it holds no list of topics", 'pass {"topics": [{"name", "lang", "subs"}]}')
-    return found
-
-
-def read_frames(path: Path) -> dict[str, list[str]]:
-    """Question frames by language (``data/frames/frames*.json``)."""
-    frames = _read_json(path)
-    if not isinstance(frames, dict) or not all(isinstance(texts, list) for texts in frames.values()):
-        raise TranscriptError(str(path), "it holds no frames by language", 'pass {"zh": [...], "en": [...]}')
-    return {str(lang): [str(text) for text in texts] for lang, texts in frames.items()}
+            raise TranscriptError(
+                place, f"it is no follow-up case ({_cause(error)})", "compare it with the other lines"
+            ) from error
+        if case.expect not in ("continue", "switch"):
+            raise TranscriptError(place, f"expect is {case.expect!r}", "write continue or switch")
+        if case.gold_turn is not None and case.gold_turn not in range(len(history)):
+            raise TranscriptError(
+                place, f"gold_turn is {case.gold_turn!r}, not a turn of the history", "count the turns from 0"
+            )
+        yield case

@@ -1,91 +1,99 @@
 """``evals interleaved``: does a query of one real topic get blocks of another?
 
-Logs whose lines carry a topic are taken as logged; dialogues of a shift file are chained: four
-dialogues that follow each other in the file take turns in chunks of two to four exchanges.
+Logs whose lines carry a topic are taken as logged; a filler session is its own topic. Dialogues of
+a shift file (topic = dialogue) are chained: four dialogues that follow each other in the file take
+turns in chunks of two to four exchanges until all are told; a rest of one to three dialogues joins
+the last chain. An exchange is a line with its answer. Chunk sizes come from a fixed seed. A topic's
+first question is left out of all shares. Kinds: ``running`` goes on with the topic of the turn
+before, ``resumed`` comes back to an older one.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from context_gatekeeper.evals.datasets import EvalTurn, pair_lines, read_json_lines, read_qa, read_shifts
-from context_gatekeeper.evals.gate import FILLER_TOPIC
-from context_gatekeeper.evals.metrics import bootstrap_interval, mean
+from context_gatekeeper.errors import TranscriptError
+from context_gatekeeper.evals.datasets import Conversation, EvalTurn, is_user_assistant, pair_lines, read_conversations
+from context_gatekeeper.evals.topic_shares import TopicShares, judge_query
 from context_gatekeeper.gatekeeper import ContextGatekeeper
 
-__all__ = ["measure_interleaved"]
+__all__ = ["CHAINED_DIALOGUES", "chain_dialogues", "measure_interleaved"]
 
 CHAINED_DIALOGUES = 4
 _CHUNK = (2, 4)
+"""Least and most exchanges of a dialogue told at a stretch."""
 _SEED = 5
-_EXAMPLES = 40
+TopicTurn = tuple[EvalTurn, str]
 
 
-def measure_interleaved(path: Path, profile: str = "strict", *, show_errors: bool = False) -> dict[str, Any]:
-    """Shares over the queries whose topic was talked about before."""
-    foreign: list[float] = []
-    right: list[float] = []
-    empty: list[float] = []
-    errors: list[dict[str, Any]] = []
-    for chain in _chains(path):
-        labels: list[str] = []
-        with ContextGatekeeper(profile=profile) as gatekeeper:
-            for turn, topic in chain:
-                if topic in labels:
-                    decision = gatekeeper.explain(turn.user.text, time=turn.user.time)
-                    got = [labels[block["turn_id"]] for block in decision.blocks]
-                    foreign.append(float(any(one != topic for one in got)))
-                    right.append(float(topic in got))
-                    empty.append(float(not got))
-                    if show_errors and (foreign[-1] or not right[-1]) and len(errors) < _EXAMPLES:
-                        errors.append({"query": turn.user.text, "right_topic": topic, "got": got, "reason": decision.topic_reason})
-                gatekeeper.add_turn(turn.user.text, turn.assistant_text, time=turn.user.time, speakers=turn.speakers)
-                labels.append(topic)
-    figures: dict[str, Any] = {
-        "contamination": mean(foreign),
-        "same_topic_hit": mean(right),
-        "empty": mean(empty),
-        "recap_hit": None,
-        "queries": len(foreign),
-        "contamination_interval": bootstrap_interval(foreign),
-    }
-    result: dict[str, Any] = {"orders": {"as_logged": figures}, "profile": profile}
-    if show_errors:
-        result["errors"] = errors
-    return result
+def measure_interleaved(path: Path, profile: str = "strict", *, error_limit: int = 0) -> dict[str, Any]:
+    """Shares over the queries whose topic was talked about before; ``recap_hit`` is null.
 
-
-def _chains(path: Path) -> Iterator[list[tuple[EvalTurn, str]]]:
-    first = next(iter(read_json_lines(path)), (0, {}))[1]
-    if any("topic" in turn for turn in first.get("turns", ())[:1]):
-        turn_lists = (
-            [conversation.turns for conversation in read_qa(path)]
-            if "questions" in first
-            else [tuple(pair_lines(lines)) for _, lines in read_shifts(path)]
+    Raises TranscriptError: a file that cannot be read, or holds fewer than two topics.
+    """
+    shares = TopicShares()
+    chains = 0
+    for turns in _topic_turns(path):
+        chains += 1
+        _run(turns, ContextGatekeeper(profile=profile), shares)
+    if not shares.queries:
+        raise TranscriptError(
+            str(path), "no topic is talked about twice", "pass logs with topics, or two dialogues or more"
         )
-        for turns in turn_lists:
-            yield [
-                (turn, f"{FILLER_TOPIC} {turn.user.session}" if turn.user.topic == FILLER_TOPIC else turn.user.topic)
-                for turn in turns
-                if turn.user.text
-            ]
-        return
-    dialogues = [(name, _exchanges(lines)) for name, lines in read_shifts(path)]
-    rng = random.Random(_SEED)  # noqa: S311 - a fixed mixture
-    for start in range(0, len(dialogues) - CHAINED_DIALOGUES + 1, CHAINED_DIALOGUES):
-        group = dialogues[start : start + CHAINED_DIALOGUES]
-        places = [0] * len(group)
-        chain: list[tuple[EvalTurn, str]] = []
-        while any(place < len(turns) for place, (_, turns) in zip(places, group, strict=True)):
-            for number, (name, turns) in enumerate(group):
-                size = rng.randint(*_CHUNK)
-                chain.extend((turn, name) for turn in turns[places[number] : places[number] + size])
-                places[number] += size
-        yield chain
+    result: dict[str, Any] = {
+        "orders": {"as_logged": shares.figures(chains)},
+        "conversations": chains,
+        "profile": profile,
+    }
+    return {**result, "by_topic_errors": shares.examples()[:error_limit]} if error_limit else result
 
 
-def _exchanges(lines: Any) -> list[EvalTurn]:
+def _run(turns: Sequence[TopicTurn], gatekeeper: ContextGatekeeper, shares: TopicShares) -> None:
+    topic_of_turn: list[str] = []
+    known: set[str] = set()
+    with gatekeeper:
+        for turn, topic in turns:
+            if topic in known and turn.user is not None:
+                kind = "running" if topic_of_turn[-1] == topic else "resumed"
+                decision = gatekeeper.explain(turn.user_text, time=turn.time)
+                shares.queries.append(judge_query(kind, topic, decision, topic_of_turn))
+            gatekeeper.add_turn(turn.user_text, turn.assistant_text, time=turn.time, speakers=turn.speakers)
+            topic_of_turn.append(topic)
+            known.add(topic)
+
+
+def _topic_turns(path: Path) -> Iterator[list[TopicTurn]]:
+    """Turns with their topics, one list a conversation or chain."""
+    dialogues: list[Conversation] = []
+    for conversation in read_conversations(path):
+        if any(line.topic is not None for line in conversation.lines):
+            yield [(turn, turn.lines[0].topic_key or "") for turn in pair_lines(conversation.lines)]
+        else:
+            dialogues.append(conversation)
+    rng = random.Random(_SEED)
+    starts = list(range(0, len(dialogues) - CHAINED_DIALOGUES + 1, CHAINED_DIALOGUES)) or [0] * bool(dialogues)
+    for start in starts:
+        end = len(dialogues) if start == starts[-1] else start + CHAINED_DIALOGUES
+        yield chain_dialogues(dialogues[start:end], rng)
+
+
+def chain_dialogues(dialogues: Sequence[Conversation], rng: random.Random) -> list[TopicTurn]:
+    """Tell the dialogues in turn, a chunk of 2 to 4 exchanges each, until all are told."""
+    left = [(dialogue.conversation_id, _exchanges(dialogue)) for dialogue in dialogues]
+    chain: list[TopicTurn] = []
+    while any(exchanges for _, exchanges in left):
+        for topic, exchanges in left:
+            size = rng.randint(*_CHUNK)
+            chain.extend((turn, topic) for turn in exchanges[:size])
+            del exchanges[:size]
+    return chain
+
+
+def _exchanges(dialogue: Conversation) -> list[EvalTurn]:
+    lines = dialogue.lines
+    if is_user_assistant(lines):
+        return pair_lines(lines)
     return [EvalTurn(lines[at], lines[at + 1] if at + 1 < len(lines) else None) for at in range(0, len(lines), 2)]

@@ -1,249 +1,227 @@
 """``evals qa``: does recall find the turns that answer a question, and does select() keep them?
 
-The ranking is ``recall()``'s order before gate and coverage. A question that was asked inside the
-log sees only the turns before it. Every gold turn that ``select()`` lost is charged to the first
-stage that dropped it.
+The ranking is ``recall()``'s order before gate and coverage. A question asked inside the log
+sees only the turns before it; the others are asked after the whole log. All shares are means
+over questions. Every gold turn that ``select()`` lost at the larger budget is charged, with its part
+of its question, to one entry of ``lost_by_stage``, so that these and ``kept_at_budget`` add up to 1:
+
+- a stage of ``explain()``: the first one that dropped the gold's block;
+- ``pruning``: the block came, or went through every stage, without a sentence of the gold;
+- ``ranking``: no stage met the block, it shares no anchor with the question;
+- ``not_there_yet``: the gold stands at or behind the question; ``not_in_log``: the file does not have it.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from context_gatekeeper.core.text import split_sentences
-from context_gatekeeper.core.tokens import estimate_tokens
-from context_gatekeeper.errors import ConfigError
-from context_gatekeeper.evals.datasets import EvalTurn, QaConversation, Question, read_qa
-from context_gatekeeper.evals.metrics import bootstrap_interval, mean, ndcg_at, recall_at, share
+from context_gatekeeper.errors import TranscriptError
+from context_gatekeeper.evals.datasets import Conversation, Question, pair_lines, read_conversations
+from context_gatekeeper.evals.metrics import (
+    hit_at,
+    mean,
+    mean_intervals,
+    ndcg_at,
+    recall_at,
+    recall_in_tokens,
+    rests_on_few,
+)
+from context_gatekeeper.evals.qa_log import LoggedTurns, squeeze_spaces
+from context_gatekeeper.evals.qa_peers import open_peers
 from context_gatekeeper.gatekeeper import ContextGatekeeper
 from context_gatekeeper.types import Decision, Role
 
-__all__ = ["BUDGETS", "TOKEN_LIMITS", "measure_qa"]
+__all__ = ["BUDGETS", "TOKEN_LIMITS", "losing_stage", "measure_qa"]
 
 TOKEN_LIMITS = (250, 500, 1000, 2000)
 BUDGETS = (1000, 4000)
+"""Token budgets of ``kept_at_budget``, ascending; losses are explained for the last."""
 _RANKS = (1, 5, 10, 20)
 _RANKED_PAGES = 400
-_EXAMPLES = 40
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+"""Enough lines of a usual length to fill the last of `TOKEN_LIMITS`."""
 
 
-@dataclass(slots=True)
-class _Ranking:
-    """Ranking figures, a value a question."""
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """Figures of one question."""
 
-    recall: dict[int, list[float]] = field(default_factory=lambda: {limit: [] for limit in _RANKS})
-    hit: list[float] = field(default_factory=list)
-    ndcg: list[float] = field(default_factory=list)
-    in_tokens: dict[int, list[float]] = field(default_factory=lambda: {limit: [] for limit in TOKEN_LIMITS})
-
-    def add(self, ranked: Sequence[str], gold: frozenset[str], tokens: dict[str, int]) -> None:
-        for limit, values in self.recall.items():
-            values.append(recall_at(ranked, gold, limit))
-        self.hit.append(float(bool(gold.intersection(ranked[:10]))))
-        self.ndcg.append(ndcg_at(ranked, gold, 10))
-        for limit, values in self.in_tokens.items():
-            spent, kept = 0, 0
-            for one in ranked:
-                spent += tokens[one]
-                if spent > limit:
-                    break
-                kept += 1
-            values.append(recall_at(ranked, gold, kept))
-
-    def figures(self) -> dict[str, Any]:
-        return {
-            **{f"recall@{limit}": mean(values) for limit, values in self.recall.items()},
-            "hit@10": mean(self.hit),
-            "ndcg@10": mean(self.ndcg),
-            "recall_in_tokens": {str(limit): mean(values) for limit, values in self.in_tokens.items()},
-        }
-
-
-@dataclass(slots=True)
-class _Kept:
-    """Gold turns that select() kept or lost."""
-
-    part: dict[int, list[float]] = field(default_factory=lambda: {budget: [] for budget in BUDGETS})
-    whole: dict[int, list[float]] = field(default_factory=lambda: {budget: [] for budget in BUDGETS})
-    lost: Counter[str] = field(default_factory=Counter)
-    gold_turns: int = 0
-    examples: list[dict[str, Any]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Log:
-    """A conversation as it was added, with the way back to the file's lines."""
-
-    turns: list[EvalTurn] = field(default_factory=list)
-    block_of: dict[str, int] = field(default_factory=dict)
-    tokens: dict[str, int] = field(default_factory=dict)
-    text_of: dict[str, str] = field(default_factory=dict)
-
-    def add(self, turn: EvalTurn) -> None:
-        block = len(self.turns)
-        self.turns.append(turn)
-        for line in (turn.user, turn.assistant):
-            if line is not None and line.text:
-                self.block_of[line.line_id] = block
-                known = self.text_of.get(line.line_id)
-                self.text_of[line.line_id] = line.text if known is None else f"{known}\n{line.text}"
-                self.tokens[line.line_id] = self.tokens.get(line.line_id, 0) + estimate_tokens(line.text)
-
-    def line_id(self, block: int, role: Role) -> str:
-        turn = self.turns[block]
-        line = turn.user if role is Role.USER or turn.assistant is None else turn.assistant
-        return line.line_id
-
-    def lines_of(self, block: int) -> list[str]:
-        turn = self.turns[block]
-        return list(dict.fromkeys(line.line_id for line in (turn.user, turn.assistant) if line is not None and line.text))
+    category: str
+    ours: Mapping[str, float]
+    peers: Mapping[str, Mapping[str, float]]
+    kept: Mapping[int, float]
+    whole: Mapping[int, float]
+    lost: Mapping[str, float]
+    """Stage -> share of the question's gold turns."""
+    lost_turns: tuple[dict[str, Any], ...]
+    gold_turns: int
 
 
 def measure_qa(
-    path: Path, profile: str = "strict", unit: str = "turn", peers: Sequence[str] = (), *, show_errors: bool = False
+    path: Path, profile: str = "strict", unit: str = "turn", peers: Sequence[str] = (), *, error_limit: int = 0
 ) -> dict[str, Any]:
-    """Figures of one file; see the contract in the goals."""
-    unknown = set(peers) - _PEERS.keys()
-    if unknown:
-        raise ConfigError(f"peers {', '.join(sorted(unknown))}", "there are no such peers", f"use {', '.join(_PEERS)}")
-    ours = _Ranking()
-    by_category: dict[str, _Ranking] = {}
-    by_peer = {name: _Ranking() for name in peers}
-    kept = _Kept()
-    for conversation in read_qa(path):
+    """Figures of one file.
+
+    Args:
+        path: conversations with questions.
+        profile: selection profile.
+        unit: what is ranked: ``turn`` (a line of the file) or ``block`` (a pair).
+        peers: names of `qa_peers.PEERS`.
+        error_limit: lost gold turns listed under ``errors``; 0 leaves the key out.
+
+    Raises:
+        TranscriptError: a file that cannot be read or holds no question with evidence.
+        ConfigError: an unknown peer or profile.
+    """
+    answered: list[_Answered] = []
+    conversations = 0
+    open_peers(peers)
+    for conversation in read_conversations(path):
+        conversations += 1
         with ContextGatekeeper(BUDGETS[-1], profile=profile) as gatekeeper:
-            log = _Log()
-            for question in _in_order(conversation, gatekeeper, log):
-                gold = frozenset(one for one in question.evidence if one in log.block_of)
-                if not gold:
-                    continue
-                time = log.turns[-1].user.time
-                ranked = _ranked(gatekeeper, log, question.text, unit, time)
-                _rank_into((ours, by_category.setdefault(question.category, _Ranking())), ranked, gold, log, unit)
-                for name, ranking in by_peer.items():
-                    _rank_into((ranking,), _PEERS[name](log, question.text), gold, log, "turn" if unit == "turn" else unit)
-                _keep(gatekeeper, log, question, gold, time, kept)
-    return _report(profile, unit, ours, by_category, by_peer, kept, show_errors=show_errors)
+            answered.extend(_ask_all(conversation, gatekeeper, unit, peers))
+    if not answered:
+        raise TranscriptError(
+            str(path), "it holds no question with evidence", 'give "questions" with "q" and "evidence_turn_ids"'
+        )
+    result = _figures(answered)
+    categories = sorted({one.category for one in answered})
+    result["by_category"] = {name: _figures([one for one in answered if one.category == name]) for name in categories}
+    result["peers"] = {name: _ranking_figures([one.peers[name] for one in answered]) for name in peers}
+    result.update(conversations=conversations, profile=profile, unit=unit)
+    if rests_on_few(len(answered), conversations):
+        result["intervals"] = mean_intervals(
+            {
+                **{key: [one.ours[key] for one in answered] for key in ("recall@10", "hit@10", "ndcg@10")},
+                **{f"kept_at_budget.{budget}": [one.kept[budget] for one in answered] for budget in BUDGETS},
+            }
+        )
+    return {**result, "errors": _lost_turns(answered)[:error_limit]} if error_limit else result
 
 
-def _in_order(conversation: QaConversation, gatekeeper: ContextGatekeeper, log: _Log) -> Sequence[Question]:
-    """Yield the questions in the order in which they are asked, adding the turns before each."""
-    at_end = [question for question in conversation.questions if question.asked_at is None]
-    inside: dict[str, list[Question]] = {}
+def _ask_all(
+    conversation: Conversation, gatekeeper: ContextGatekeeper, unit: str, peers: Sequence[str]
+) -> Iterator[_Answered]:
+    """Add the turns one by one and ask each question at its place."""
+    waiting: dict[str | None, list[Question]] = {}
     for question in conversation.questions:
-        if question.asked_at is not None:
-            inside.setdefault(question.asked_at, []).append(question)
+        waiting.setdefault(question.asked_at, []).append(question)
+    log = LoggedTurns(unit)
+    known = {line.line_id for line in conversation.lines}
+    rankers = open_peers(peers)
 
-    def stream():  # type: ignore[no-untyped-def]
-        for turn in conversation.turns:
-            if log.turns:
-                yield from inside.get(turn.user.line_id, ())
-            gatekeeper.add_turn(turn.user.text, turn.assistant_text, time=turn.user.time, speakers=turn.speakers)
-            log.add(turn)
-        yield from at_end
+    def ask(line_id: str | None, now: float | None) -> Iterator[_Answered]:
+        for question in waiting.pop(line_id, ()):
+            moment = question.time if question.time is not None else now
+            rankings = {"": log.ranked_items(gatekeeper.recall(question.text, limit=_RANKED_PAGES, time=moment))}
+            rankings.update((name, peer.rank(log, question.text)) for name, peer in rankers.items())
+            yield _answer(question, gatekeeper, log, rankings, known, moment)
 
-    return stream()  # type: ignore[no-any-return]
-
-
-def _ranked(gatekeeper: ContextGatekeeper, log: _Log, query: str, unit: str, time: float | None) -> list[str]:
-    hits = gatekeeper.recall(query, limit=_RANKED_PAGES, time=time)
-    if unit == "block":
-        return list(dict.fromkeys(str(hit.turn_id) for hit in hits))
-    return list(dict.fromkeys(log.line_id(hit.turn_id, hit.role) for hit in hits))
-
-
-def _rank_into(rankings: Sequence[_Ranking], ranked: Sequence[str], gold: frozenset[str], log: _Log, unit: str) -> None:
-    tokens = log.tokens
-    if unit == "block":
-        gold = frozenset(str(log.block_of[one]) for one in gold)
-        ranked = list(dict.fromkeys(str(log.block_of[one]) if one in log.block_of else one for one in ranked))
-        tokens = {one: sum(log.tokens[line] for line in log.lines_of(int(one))) for one in ranked}
-    for ranking in rankings:
-        ranking.add(ranked, gold, tokens)
+    for turn in pair_lines(conversation.lines, {name for name in waiting if name is not None}):
+        first = turn.lines[0]
+        yield from ask(first.line_id, first.time if first.time is not None else log.last_time)
+        turn_id = gatekeeper.add_turn(turn.user_text, turn.assistant_text, time=turn.time, speakers=turn.speakers)
+        log.add(turn, turn_id)
+    yield from ask(None, log.last_time)
 
 
-def _squeeze(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _keep(
-    gatekeeper: ContextGatekeeper, log: _Log, question: Question, gold: frozenset[str], time: float | None, kept: _Kept
-) -> None:
+def _answer(
+    question: Question,
+    gatekeeper: ContextGatekeeper,
+    log: LoggedTurns,
+    rankings: Mapping[str, list[str]],
+    known: set[str],
+    moment: float | None,
+) -> _Answered:
+    gold = log.gold_items(question.evidence)
+    figures = {name: _rank_figures(ranked, gold, log) for name, ranked in rankings.items()}
+    kept: dict[int, float] = {}
+    whole: dict[int, float] = {}
+    lost: list[dict[str, Any]] = []
     for budget in BUDGETS:
         gatekeeper.token_budget = budget
-        decision = gatekeeper.explain(question.text, time=time)
-        texts = {block["turn_id"]: _squeeze(f"{block['user']}\n{block['assistant']}") for block in decision.blocks}
-        parts = wholes = 0
-        for line_id in sorted(gold):
-            text = texts.get(log.block_of[line_id], "")
-            has_part = any(_squeeze(sentence) in text for sentence in split_sentences(log.text_of[line_id])) if text else False
-            parts += has_part
-            wholes += bool(text) and all(_squeeze(part) in text for part in log.text_of[line_id].split("\n"))
-            if budget == BUDGETS[-1] and not has_part:
-                kept.lost[_losing_stage(decision, log.block_of[line_id])] += 1
-                if len(kept.examples) < _EXAMPLES:
-                    kept.examples.append({"query": question.text, "gold": log.text_of[line_id], "verdict": decision.verdict.reason})
-        kept.part[budget].append(share(parts, len(gold)))
-        kept.whole[budget].append(share(wholes, len(gold)))
+        decision = gatekeeper.explain(question.text, time=moment)
+        sent = _sent_sides(decision)
+        marks = {one: log.is_kept(one, sent) if one in log.line_ids else (False, False) for one in question.evidence}
+        kept[budget] = mean([float(part) for part, _ in marks.values()])
+        whole[budget] = mean([float(all_of_it) for _, all_of_it in marks.values()])
         if budget == BUDGETS[-1]:
-            kept.gold_turns += len(gold)
+            lost = [_lost_turn(question, one, decision, log, known) for one, (part, _) in marks.items() if not part]
+    weight = 1 / len(question.evidence)
+    shares: dict[str, float] = {}
+    for one in lost:
+        shares[one["stage"]] = shares.get(one["stage"], 0.0) + weight
+    ours = figures.pop("")
+    return _Answered(question.category, ours, figures, kept, whole, shares, tuple(lost), len(question.evidence))
 
 
-def _losing_stage(decision: Decision, block: int) -> str:
-    for stage in decision.stages:
-        if block in stage.dropped:
-            return stage.stage
-    if any(block in stage.kept for stage in decision.stages):
-        return "pruning"
-    return "ranking"
-
-
-def _report(
-    profile: str, unit: str, ours: _Ranking, by_category: dict[str, _Ranking], by_peer: dict[str, _Ranking], kept: _Kept, *, show_errors: bool
-) -> dict[str, Any]:
-    lost = sum(kept.lost.values())
-    figures: dict[str, Any] = {
-        "questions": len(ours.hit),
-        **ours.figures(),
-        "kept_at_budget": {str(budget): mean(values) for budget, values in kept.part.items()},
-        "kept_whole_at_budget": {str(budget): mean(values) for budget, values in kept.whole.items()},
-        "lost_by_stage": {stage: share(count, kept.gold_turns) for stage, count in kept.lost.most_common()},
-        "lost_total": share(lost, kept.gold_turns),
-        "gold_turns": kept.gold_turns,
-        "by_category": {name: {"questions": len(one.hit), **one.figures()} for name, one in sorted(by_category.items())},
-        "peers": {name: one.figures() for name, one in by_peer.items()},
-        "hit@10_interval": bootstrap_interval(ours.hit),
-        "profile": profile,
-        "unit": unit,
+def _rank_figures(ranked: Sequence[str], gold: Sequence[str], log: LoggedTurns) -> dict[str, float]:
+    in_tokens = recall_in_tokens(ranked, gold, TOKEN_LIMITS, log.count_tokens)
+    return {
+        **{f"recall@{limit}": recall_at(ranked, gold, limit) for limit in _RANKS},
+        "hit@10": hit_at(ranked, gold, 10),
+        "ndcg@10": ndcg_at(ranked, gold, 10),
+        **{f"tokens {limit}": found for limit, found in in_tokens.items()},
     }
-    if show_errors:
-        figures["errors"] = kept.examples
-    return figures
 
 
-def _bm25_ranked(log: _Log, query: str) -> list[str]:
-    try:
-        from rank_bm25 import BM25Okapi  # type: ignore[import-not-found]
-    except ImportError as missing:
-        raise ConfigError("peer bm25", "rank_bm25 is not installed", 'run: pip install "context-gatekeeper[peers]"') from missing
-    ids = list(log.text_of)
-    scores = BM25Okapi([_peer_tokens(log.text_of[one]) or [""] for one in ids]).get_scores(_peer_tokens(query))
-    return [one for _, _, one in sorted(((-points, place, ids[place]) for place, points in enumerate(scores)))][:_RANKED_PAGES]
+def _sent_sides(decision: Decision) -> dict[tuple[int, Role], str]:
+    sent: dict[tuple[int, Role], str] = {}
+    for block in decision.blocks:
+        sent[block["turn_id"], Role.USER] = squeeze_spaces(block["user"])
+        sent[block["turn_id"], Role.ASSISTANT] = squeeze_spaces(block["assistant"])
+    return sent
 
 
-def _peer_tokens(text: str) -> list[str]:
-    tokens = _WORD.findall(text.lower())
-    return tokens + [first + second for first, second in zip(tokens, tokens[1:], strict=False) if len(first) == len(second) == 1]
+def _lost_turn(
+    question: Question, line_id: str, decision: Decision, log: LoggedTurns, known: set[str]
+) -> dict[str, Any]:
+    if line_id in log.line_ids:
+        stage = losing_stage(decision, log.line_ids[line_id])
+    else:
+        stage = "not_there_yet" if line_id in known else "not_in_log"
+    verdict = decision.verdict
+    example = {
+        "query": question.text,
+        "category": question.category,
+        "gold_turn": line_id,
+        "stage": stage,
+        "gate": verdict.reason,
+    }
+    return {**example, "turn_id": log.line_ids.get(line_id), "got": [block["turn_id"] for block in decision.blocks]}
 
 
-def _recency_ranked(log: _Log, query: str) -> list[str]:
-    del query
-    return list(reversed(log.text_of))[:_RANKED_PAGES]
+def losing_stage(decision: Decision, turn_id: int) -> str:
+    """Where a block that holds a lost gold turn went; see the module docstring."""
+    if any(block["turn_id"] == turn_id for block in decision.blocks):
+        return "pruning"
+    for stage in decision.stages:
+        if turn_id in stage.dropped:
+            return stage.stage
+    return "pruning" if any(turn_id in stage.kept for stage in decision.stages) else "ranking"
 
 
-_PEERS = {"bm25": _bm25_ranked, "recency": _recency_ranked}
+def _lost_turns(answered: Sequence[_Answered]) -> list[dict[str, Any]]:
+    return [turn for one in answered for turn in one.lost_turns]
+
+
+def _ranking_figures(rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    means = {key: mean([row[key] for row in rows]) for key in rows[0]}
+    plain = {key: figure for key, figure in means.items() if not key.startswith("tokens ")}
+    return {**plain, "recall_in_tokens": {str(limit): means[f"tokens {limit}"] for limit in TOKEN_LIMITS}}
+
+
+def _figures(answered: Sequence[_Answered]) -> dict[str, Any]:
+    stages = sorted({stage for one in answered for stage in one.lost})
+    lost = {stage: mean([one.lost.get(stage, 0.0) for one in answered]) for stage in stages}
+    return {
+        "questions": len(answered),
+        **_ranking_figures([one.ours for one in answered]),
+        "kept_at_budget": {str(budget): mean([one.kept[budget] for one in answered]) for budget in BUDGETS},
+        "kept_whole_at_budget": {str(budget): mean([one.whole[budget] for one in answered]) for budget in BUDGETS},
+        "lost_by_stage": dict(sorted(lost.items(), key=lambda item: -item[1])),
+        "gold_turns": sum(one.gold_turns for one in answered),
+        "lost_gold_turns": sum(len(one.lost_turns) for one in answered),
+    }

@@ -32,7 +32,7 @@ _TEXT_KEYS = frozenset({"text", "user_text", "assistant_text", "content", "q", "
 def measure_tokens(paths: Sequence[Path]) -> dict[str, Any]:
     """Absolute relative errors; ``han_worst_under`` = largest share by which a Chinese text is under-counted."""
     count = load_exact_counter()
-    rng = random.Random(_SEED)  # noqa: S311 - a fixed sample
+    rng = random.Random(_SEED)
     chunks = [chunk for path in paths for text in read_texts(path) for chunk in _chunks(text)]
     if len(chunks) > MOST_TEXTS:
         chunks = rng.sample(chunks, MOST_TEXTS)
