@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from context_gatekeeper.errors import StoreError
 from context_gatekeeper.ports import Postings
-from context_gatekeeper.stores.names import check_name, taken_ordinal, text_digest, unknown_page
+from context_gatekeeper.stores.drafts import check_places, check_setting, checked_drafts, page_of
+from context_gatekeeper.stores.names import check_name, unknown_page
 from context_gatekeeper.stores.postings import PostingIndex
 from context_gatekeeper.types import Page, PageDraft, PageId
 
@@ -17,123 +18,128 @@ __all__ = ["MemoryStore"]
 
 @dataclass(slots=True)
 class _Session:
-    pages: dict[int, Page] = field(default_factory=dict)
+    """What is kept of one session; the place in ``pages`` is the page's ordinal."""
+
+    pages: list[Page] = field(default_factory=list)
     index: PostingIndex = field(default_factory=PostingIndex)
     settings: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _Pool:
+    """What is kept of one pool; sessions in the order of their first page or setting."""
+
+    sessions: dict[str, _Session] = field(default_factory=dict)
+    pages: dict[PageId, Page] = field(default_factory=dict)
+    appends: dict[str, tuple[Page, ...]] = field(default_factory=dict)
+
+
 class MemoryStore:
-    """`PageStore` in memory; safe to use from several threads."""
+    """`PageStore` in memory; one lock makes it safe for several threads.
+
+    An index that `postings` handed out is read without the lock while other threads append;
+    it never shrinks, so that a reader sees at worst a page that came in meanwhile.
+    """
 
     def __init__(self) -> None:
-        self._sessions: dict[tuple[str, str], _Session] = {}
-        self._by_id: dict[tuple[str, PageId], Page] = {}
-        self._by_key: dict[tuple[str, str], tuple[Page, ...]] = {}
-        self._next_id = 1
-        self._lock = threading.RLock()
-        self._closed = False
+        self._pools: dict[str, _Pool] = {}
+        self._last_id = 0
+        self._lock = threading.Lock()
+        self._is_closed = False
 
     def append(
         self, pool: str, session: str, drafts: Sequence[PageDraft], *, idempotency_key: str | None = None
     ) -> tuple[Page, ...]:
         """See `PageStore.append`."""
+        self._check(pool, session)
+        if idempotency_key is not None:
+            check_name("idempotency key", idempotency_key)
+        checked = checked_drafts(drafts)
         with self._lock:
-            here = self._session(pool, session)
-            if idempotency_key is not None and (pool, idempotency_key) in self._by_key:
-                return self._by_key[pool, idempotency_key]
-            ordinals = [draft.ordinal for draft in drafts]
-            for ordinal in ordinals:
-                if ordinal in here.pages or ordinals.count(ordinal) > 1:
-                    raise taken_ordinal(session, ordinal)
-            pages = []
-            for draft in drafts:
-                page = Page(
-                    PageId(self._next_id),
-                    pool,
-                    session,
-                    draft.turn_id,
-                    draft.role,
-                    draft.text,
-                    dict(draft.terms),
-                    draft.derived,
-                    draft.time,
-                    draft.speaker,
-                    draft.kind,
-                    text_digest(draft.text),
-                )
-                self._next_id += 1
-                here.pages[draft.ordinal] = page
-                self._by_id[pool, page.page_id] = page
-                pages.append(page)
-            for draft in sorted(drafts, key=lambda one: one.ordinal):
-                here.index.add_page(draft.ordinal, draft.terms)
-            result = tuple(pages)
+            owner = self._pools.get(pool, _Pool())
+            if idempotency_key is not None and idempotency_key in owner.appends:
+                return owner.appends[idempotency_key]
+            here = owner.sessions.get(session, _Session())
+            check_places(session, checked, len(here.pages))
+            if not checked:
+                return ()
+            # Nothing fails from here on: all or none.
+            first_id = self._last_id + 1
+            pages = tuple(
+                page_of(draft, PageId(page_id), pool, session) for page_id, draft in enumerate(checked, first_id)
+            )
+            self._last_id += len(pages)
+            self._pools.setdefault(pool, owner).sessions.setdefault(session, here)
+            here.pages.extend(pages)
+            for page in pages:
+                owner.pages[page.page_id] = page
+                here.index.add_page(page.ordinal, page.terms)
             if idempotency_key is not None:
-                self._by_key[pool, idempotency_key] = result
-            return result
+                owner.appends[idempotency_key] = pages
+            return pages
 
     def get(self, pool: str, page_ids: Sequence[PageId]) -> tuple[Page, ...]:
         """See `PageStore.get`."""
-        with self._lock:
-            pages = []
-            for page_id in page_ids:
-                page = self._by_id.get((pool, page_id))
-                if page is None:
-                    raise unknown_page(pool, page_id)
-                pages.append(page)
-            return tuple(pages)
+        self._check(pool)
+        known = self._pools.get(pool, _Pool()).pages
+        found = []
+        for page_id in page_ids:
+            page = known.get(page_id)
+            if page is None:
+                raise unknown_page(pool, page_id)
+            found.append(page)
+        return tuple(found)
 
     def scan(self, pool: str, session: str, *, from_ordinal: int = 0) -> Iterator[Page]:
         """See `PageStore.scan`."""
-        with self._lock:
-            pages = self._session(pool, session).pages
-            ordinals = sorted(ordinal for ordinal in pages if ordinal >= from_ordinal)
-        for ordinal in ordinals:
-            yield pages[ordinal]
+        self._check(pool, session)
+        pages = self._session(pool, session).pages
+        return (pages[ordinal] for ordinal in range(max(0, from_ordinal), len(pages)))
 
     def page_count(self, pool: str, session: str) -> int:
         """See `PageStore.page_count`."""
-        known = self._sessions.get((pool, session))
-        return len(known.pages) if known is not None else 0
+        self._check(pool, session)
+        return len(self._session(pool, session).pages)
 
     def postings(self, pool: str, session: str) -> Postings:
         """See `PageStore.postings`."""
-        with self._lock:
-            return self._session(pool, session).index
+        self._check(pool, session)
+        return self._session(pool, session).index
 
     def sessions(self, pool: str) -> tuple[str, ...]:
         """See `PageStore.sessions`."""
-        return tuple(
-            session
-            for (owner, session), here in self._sessions.items()
-            if owner == pool and (here.pages or here.settings)
-        )
+        self._check(pool)
+        with self._lock:
+            return tuple(self._pools.get(pool, _Pool()).sessions)
 
     def set_setting(self, pool: str, session: str, key: str, value: str | None) -> None:
         """See `PageStore.set_setting`."""
+        self._check(pool, session)
+        check_setting(key, value)
         with self._lock:
-            settings = self._session(pool, session).settings
             if value is None:
-                settings.pop(key, None)
+                self._session(pool, session).settings.pop(key, None)
             else:
-                settings[key] = value
+                owner = self._pools.setdefault(pool, _Pool())
+                owner.sessions.setdefault(session, _Session()).settings[key] = value
 
     def settings(self, pool: str, session: str) -> Mapping[str, str]:
         """See `PageStore.settings`."""
+        self._check(pool, session)
         with self._lock:
             return dict(self._session(pool, session).settings)
 
     def close(self) -> None:
         """See `PageStore.close`."""
-        self._closed = True
+        self._is_closed = True
+
+    def _check(self, pool: str, session: str | None = None) -> None:
+        check_name("pool", pool)
+        if session is not None:
+            check_name("session", session)
+        if self._is_closed:
+            raise StoreError("memory store", "it is closed", "open a new one")
 
     def _session(self, pool: str, session: str) -> _Session:
-        if self._closed:
-            raise StoreError("memory store", "it is closed", "open a new one")
-        known = self._sessions.get((pool, session))
-        if known is None:
-            check_name("pool", pool)
-            check_name("session", session)
-            known = self._sessions[pool, session] = _Session()
-        return known
-
+        """The session, or an empty one that nothing remembers."""
+        return self._pools.get(pool, _Pool()).sessions.get(session) or _Session()

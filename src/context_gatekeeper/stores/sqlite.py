@@ -1,387 +1,390 @@
-"""SqliteStore: pages of many sessions and processes in one file.
+"""SqliteStore: pages of many sessions and processes in one SQLite file.
 
 Write-ahead log, ``synchronous=FULL``: an append that returned survives a power failure. One
-connection guarded by a lock serves all threads of a process; do not carry a store over a fork.
-The in-memory index of a session is loaded from the stored terms at first use and follows
-what other processes append. Terms are derived data: they can be worked out from the texts again.
+transaction holds an append's pages, terms, counts and key. Two connections, each guarded by
+a lock, serve all threads of a process: one appends, one reads and never waits for a writer.
+A store belongs to the process that opened it; after a fork the child opens its own.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import sqlite3
 import threading
-import time as clock
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Any, NamedTuple
 
-from context_gatekeeper.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
+from context_gatekeeper.errors import ConfigError, StoreDamagedError, StoreError
 from context_gatekeeper.ports import Postings
-from context_gatekeeper.stores.migrations import APPLICATION_ID, MIGRATIONS
-from context_gatekeeper.stores.names import check_name, taken_ordinal, text_bytes, text_digest, unknown_page
+from context_gatekeeper.stores import rows
+from context_gatekeeper.stores.drafts import check_places, check_setting, checked_drafts, page_of, text_bytes
+from context_gatekeeper.stores.names import check_name, unknown_page
 from context_gatekeeper.stores.postings import PostingIndex
-from context_gatekeeper.types import Page, PageDraft, PageId, PageKind, Role
+from context_gatekeeper.stores.sqlite_file import connect_reading, connect_writing, prepare_file, store_errors
+from context_gatekeeper.types import Page, PageDraft, PageId
 
-__all__ = ["BUSY_TIMEOUT_SECONDS", "SYNCHRONOUS", "SqliteStore"]
+__all__ = ["BUSY_TIMEOUT_SECONDS", "SqliteStore"]
 
 BUSY_TIMEOUT_SECONDS = 10.0
-"""How long a write waits for another process before it gives up."""
-SYNCHRONOUS = "FULL"
-"""Level of every connection: a commit waits until the log is on the disk."""
-_COLUMNS = "p.page_id, p.pool, p.session, p.ordinal, p.role, p.body, t.terms, t.derived, p.time, p.speaker, p.kind, p.sha256"
-_SELECT = f"SELECT {_COLUMNS} FROM page p LEFT JOIN page_terms t ON t.page_id = p.page_id"  # noqa: S608 - constant text
-_SCAN_ROWS = 512
-"""Pages read in one go, so that a scan holds the lock for a short time."""
+"""How long an append waits for another process: longer than any append of ours takes."""
+_MAX_BUSY_TIMEOUT_SECONDS = 3600.0
+_ROWS_AT_ONCE = 256
+"""Pages read in one go: a scan holds the lock briefly and keeps no snapshot open."""
+_INDEXES_KEPT = 64
+"""Sessions whose index stays in memory (about 0.5 KB a turn); others are loaded again when asked for."""
+
+_FIND_SESSION = """
+    SELECT o.pool_id, s.session_id, s.page_count, s.digest
+    FROM pools AS o JOIN sessions AS s ON s.pool_id = o.pool_id AND s.name = ?2 WHERE o.name = ?1
+"""
+_LIST_SESSIONS = """
+    SELECT o.name, s.name, s.session_id, s.page_count, s.digest
+    FROM sessions AS s LEFT JOIN pools AS o ON o.pool_id = s.pool_id
+"""
+_FIND_PAGE = f"""
+    SELECT s.name, {rows.PAGE_COLUMNS}
+    FROM pools AS o JOIN pages AS p ON p.pool_id = o.pool_id
+    LEFT JOIN sessions AS s ON s.session_id = p.session_id AND s.pool_id = p.pool_id {rows.PAGE_JOINS}
+    WHERE o.name = ? AND p.page_id = ?
+"""  # noqa: S608 - constant text
+_FIND_APPEND = """
+    SELECT k.first_page_id, k.page_total, k.digest
+    FROM pools AS o JOIN append_keys AS k ON k.pool_id = o.pool_id WHERE o.name = ? AND k.append_key = ?
+"""
+_ADD_PAGE = """
+    INSERT INTO pages (page_id, pool_id, session_id, ordinal, kind, time, speaker, body, sha256, digest)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_ADD_TERMS = "INSERT INTO page_terms (page_id, pool_id, terms, derived, digest) VALUES (?, ?, ?, ?, ?)"
+
+
+class _SessionRow(NamedTuple):
+    """A session's verified row."""
+
+    pool_id: int
+    session_id: int
+    page_count: int
 
 
 class SqliteStore:
     """`PageStore` in one SQLite file.
 
     Args:
-        path: the file; made with its folders (0700) as 0600 when it does not exist.
-        busy_timeout_seconds: wait for a lock of another process, > 0.
+        path: the file; made as 0600, with its missing folders as 0700, when it does not exist.
+        busy_timeout_seconds: how long to wait for another process's lock, 0 to 3600.
 
     Raises:
-        StoreDamagedError: the file is no page store. StoreVersionError: of a newer release.
-        StoreBusyError: locked for too long. StoreError: cannot be opened or written.
+        ConfigError: path or timeout cannot be used. StoreDamagedError: the file is no page store.
+        StoreVersionError: of a newer release. StoreBusyError: locked for too long. StoreError:
+        it cannot be made, read or written. The content stays as it was in each case.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS) -> None:
-        self._path = os.fspath(path)
-        self._timeout = busy_timeout_seconds
-        self._lock = threading.RLock()
-        self._indexes: dict[tuple[str, str], PostingIndex] = {}
-        self._indexed: dict[tuple[str, str], int] = {}
-        self._counts: dict[tuple[str, str], int] = {}
-        self._data_version = -1
-        self._db: sqlite3.Connection | None = None
-        if "\0" in self._path or not self._path:
-            raise StoreError(f"store {self._path!r}", "it is no file name", "pass the path of a file")
-        try:
-            self._open()
-        except BaseException:
-            self.close()
-            raise
+        if isinstance(busy_timeout_seconds, bool) or not 0 <= busy_timeout_seconds <= _MAX_BUSY_TIMEOUT_SECONDS:
+            raise ConfigError(
+                f"busy_timeout_seconds {busy_timeout_seconds!a}",
+                "it is out of range",
+                f"pass 0 to {_MAX_BUSY_TIMEOUT_SECONDS:.0f} seconds",
+            )
+        self._path = os.fsdecode(path)
+        self._owner = os.getpid()
+        self._is_closed = False
+        self._is_catalogue_checked = False
+        self._read_lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self._index_lock = threading.Lock()
+        self._indexes: OrderedDict[tuple[str, str], PostingIndex] = OrderedDict()
+        prepare_file(self._path, busy_timeout_seconds)
+        with store_errors(self._path, "opened"):
+            self._writer = connect_writing(self._path, busy_timeout_seconds)
+            self._reader = connect_reading(self._path, busy_timeout_seconds)
 
     @property
     def path(self) -> str:
         """The file."""
         return self._path
 
-    # -- opening ------------------------------------------------------------------------
-
-    def _open(self) -> None:
-        self._make_file()
-        with self._errors():
-            self._db = sqlite3.connect(
-                self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False, cached_statements=64
-            )
-            self._check_identity()
-            self._retried(lambda: self._run("PRAGMA journal_mode=WAL").fetchone())
-            self._run(f"PRAGMA synchronous={SYNCHRONOUS}")
-            self._run("PRAGMA foreign_keys=ON")
-            self._migrate()
-
-    def _make_file(self) -> None:
-        try:
-            parent = Path(self._path).parent
-            parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        except OSError as error:
-            raise StoreError(
-                f"store {self._path}", f"it cannot be opened for writing ({error.strerror})", "choose a file that you may write"
-            ) from error
-
-    def _check_identity(self) -> None:
-        """Refuse a file that is not ours before anything is written to it."""
-        try:
-            application_id = self._retried(lambda: self._run("PRAGMA application_id").fetchone())[0]
-            tables = self._retried(lambda: self._run("SELECT count(*) FROM sqlite_master").fetchone())[0]
-            version = self._run("PRAGMA user_version").fetchone()[0]
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-                raise
-            raise self._not_ours("it is no SQLite file") from error
-        if application_id != APPLICATION_ID and (tables or application_id):
-            raise self._not_ours("it belongs to another program")
-        if version > len(MIGRATIONS):
-            raise StoreVersionError(
-                f"store {self._path}",
-                f"it was written by a newer release (layout {version}, this release knows {len(MIGRATIONS)})",
-                "upgrade context-gatekeeper, or open another file",
-            )
-
-    def _not_ours(self, cause: str) -> StoreDamagedError:
-        return StoreDamagedError(f"store {self._path}", cause, "choose another file; this one was left as it was")
-
-    def _migrate(self) -> None:
-        if self._run("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS):
-            return
-        self._run(f"PRAGMA application_id={APPLICATION_ID}")
-        for number, (_, statements) in enumerate(MIGRATIONS, 1):
-            with self._write():
-                if self._run("PRAGMA user_version").fetchone()[0] >= number:
-                    continue
-                for statement in statements:
-                    self._run(statement)
-                self._run(f"PRAGMA user_version={number}")
-
-    # -- plumbing -----------------------------------------------------------------------
-
-    def _run(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
-        if self._db is None:
-            raise StoreError(f"store {self._path}", "it is closed", "open it again")
-        return self._db.execute(statement, values)
-
-    def _retried(self, step):  # type: ignore[no-untyped-def]
-        """Run a step that SQLite refuses at once while another process switches the file to WAL."""
-        deadline = clock.monotonic() + self._timeout
-        pause = 0.001
-        while True:
-            try:
-                return step()
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) and "busy" not in str(error) or clock.monotonic() > deadline:
-                    raise
-            clock.sleep(pause * (0.5 + random.random()))  # noqa: S311 - spreads waiting processes
-            pause = min(0.05, pause * 2)
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turn SQLite's errors into ours."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error) or "busy" in str(error):
-                raise StoreBusyError(
-                    f"store {self._path}",
-                    f"another process held it for more than {self._timeout:g} s",
-                    "try again; nothing was stored",
-                ) from error
-            raise StoreError(f"store {self._path}", str(error), "free the disk or the file, then try again") from error
-        except sqlite3.DatabaseError as error:
-            raise StoreDamagedError(
-                f"store {self._path}", f"its content is damaged ({error})", "restore a backup; other files are not touched"
-            ) from error
-        except (OverflowError, MemoryError) as error:
-            raise StoreError(f"store {self._path}", "a page is too large", "store less at once") from error
-
-    @contextmanager
-    def _write(self) -> Iterator[None]:
-        """One write transaction: all or nothing."""
-        with self._lock, self._errors():
-            self._retried(lambda: self._run("BEGIN IMMEDIATE"))
-            try:
-                yield
-                self._run("COMMIT")
-            except BaseException:
-                if self._db is not None and self._db.in_transaction:
-                    self._run("ROLLBACK")
-                raise
-
-    def _read(self, statement: str, values: Sequence[object]) -> list[tuple[object, ...]]:
-        with self._lock, self._errors():
-            return self._run(statement, values).fetchall()
-
-    # -- pages --------------------------------------------------------------------------
-
     def append(
         self, pool: str, session: str, drafts: Sequence[PageDraft], *, idempotency_key: str | None = None
     ) -> tuple[Page, ...]:
-        """See `PageStore.append`; one transaction, on the disk when it returns."""
-        check_name("pool", pool)
-        check_name("session", session)
-        with self._lock:
-            index = self._caught_up(pool, session)
-            with self._write():
-                if idempotency_key is not None:
-                    row = self._run(
-                        "SELECT page_ids FROM append_key WHERE pool = ? AND key = ?", (pool, idempotency_key)
-                    ).fetchone()
-                    if row is not None:
-                        return self.get(pool, json.loads(row[0]))
-                pages = tuple(self._insert(pool, session, draft) for draft in drafts)
-                if idempotency_key is not None:
-                    ids = json.dumps([page.page_id for page in pages])
-                    self._run("INSERT INTO append_key VALUES (?, ?, ?)", (pool, idempotency_key, ids))
-            self._index_own(index, pool, session, drafts)
-            return pages
-
-    def _insert(self, pool: str, session: str, draft: PageDraft) -> Page:
-        body = text_bytes(draft.text)
-        digest = text_digest(draft.text)
-        try:
-            page_id = self._run(
-                "INSERT INTO page (pool, session, ordinal, kind, role, time, speaker, body, sha256)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    pool, session, draft.ordinal, draft.kind.value, draft.role.value,
-                    draft.time, draft.speaker, body, bytes.fromhex(digest),
-                ),
-            ).lastrowid  # fmt: skip
-        except sqlite3.IntegrityError:
-            raise taken_ordinal(session, draft.ordinal) from None
-        self._run(
-            "INSERT INTO page_terms (page_id, pool, terms, derived) VALUES (?, ?, ?, ?)",
-            (page_id, pool, pack_terms(draft.terms), draft.derived),
-        )
-        return Page(
-            PageId(page_id or 0), pool, session, draft.turn_id, draft.role, draft.text, dict(draft.terms),
-            draft.derived, draft.time, draft.speaker, draft.kind, digest,
-        )  # fmt: skip
+        """See `PageStore.append`."""
+        self._check(pool, session)
+        if idempotency_key is not None:
+            check_name("idempotency key", idempotency_key)
+        checked = checked_drafts(drafts)
+        with self._writing() as connection:
+            if idempotency_key is not None:
+                earlier = self._earlier_append(connection, pool, idempotency_key)
+                if earlier is not None:
+                    return earlier
+            here = self._find_session(connection, pool, session)
+            check_places(session, checked, here.page_count if here else 0)
+            if not checked:
+                return ()
+            here = here or _add_session(connection, pool, session)
+            pages = _add_pages(connection, here, pool, session, checked)
+            if idempotency_key is not None:
+                _add_append(connection, here, pool, idempotency_key, pages)
+        self._index_appended(pool, session, pages)
+        return pages
 
     def get(self, pool: str, page_ids: Sequence[PageId]) -> tuple[Page, ...]:
-        """See `PageStore.get`. Raises StoreDamagedError for a page whose digest is wrong."""
-        pages = []
-        for page_id in page_ids:
-            rows = self._read(f"{_SELECT} WHERE p.pool = ? AND p.page_id = ?", (pool, page_id))
-            if not rows:
-                raise unknown_page(pool, page_id)
-            pages.append(self._page(rows[0]))
-        return tuple(pages)
+        """See `PageStore.get`."""
+        self._check(pool)
+        with self._reading() as connection:
+            return tuple(self._page(connection, pool, page_id) for page_id in page_ids)
 
     def scan(self, pool: str, session: str, *, from_ordinal: int = 0) -> Iterator[Page]:
-        """See `PageStore.scan`. Raises StoreDamagedError at a damaged page."""
-        check_name("pool", pool)
-        check_name("session", session)
-        while True:
-            rows = self._read(
-                f"{_SELECT} WHERE p.pool = ? AND p.session = ? AND p.ordinal >= ? ORDER BY p.ordinal LIMIT {_SCAN_ROWS}",
-                (pool, session, from_ordinal),
-            )
-            for row in rows:
-                page = self._page(row)
-                yield page
-                from_ordinal = page.ordinal + 1
-            if len(rows) < _SCAN_ROWS:
-                return
-
-    def _page(self, row: Sequence[object]) -> Page:
-        page_id, pool, session, ordinal, role, body, terms, derived, time, speaker, kind, digest = row
-        try:
-            if not isinstance(body, bytes) or not isinstance(digest, bytes) or not isinstance(ordinal, int):
-                raise ValueError("a column has the wrong type")
-            text = body.decode("utf-8", "surrogatepass")
-            if text_digest(text) != digest.hex():
-                raise ValueError("its text does not match its digest")
-            return Page(
-                PageId(int(str(page_id))), str(pool), str(session), ordinal >> 1, Role(role), text,
-                unpack_terms(terms if isinstance(terms, bytes) else b""), str(derived or ""),
-                float(str(time)) if time is not None else None, str(speaker) if speaker is not None else None,
-                PageKind(kind), digest.hex(),
-            )  # fmt: skip
-        except (ValueError, UnicodeDecodeError) as error:
-            raise StoreDamagedError(
-                f"page {page_id} of store {self._path}", f"it is damaged ({error})", "restore a backup; other pages can be read"
-            ) from error
+        """See `PageStore.scan`. A damaged page raises when its turn comes; scan on from the next ordinal."""
+        here = self._session(pool, session)
+        return (
+            rows.page_from_row(self._path, pool, session, row)
+            for row in self._rows(here, session, from_ordinal, rows.PAGE_COLUMNS)
+        )
 
     def page_count(self, pool: str, session: str) -> int:
         """See `PageStore.page_count`."""
-        with self._lock:
-            self._note_other_writers()
-            known = self._counts.get((pool, session))
-            if known is None:
-                rows = self._read("SELECT count(*) FROM page WHERE pool = ? AND session = ?", (pool, session))
-                known = self._counts[pool, session] = int(str(rows[0][0]))
-            return known
-
-    def _note_other_writers(self) -> None:
-        """Forget counts when another connection has committed since; costs one pragma."""
-        with self._errors():
-            version = self._run("PRAGMA data_version").fetchone()[0]
-        if version != self._data_version:
-            self._data_version = version
-            self._counts.clear()
-
-    # -- index --------------------------------------------------------------------------
+        here = self._session(pool, session)
+        return here.page_count if here else 0
 
     def postings(self, pool: str, session: str) -> Postings:
-        """See `PageStore.postings`."""
-        with self._lock:
-            return self._caught_up(pool, session)
-
-    def _caught_up(self, pool: str, session: str) -> PostingIndex:
-        key = (pool, session)
-        index = self._indexes.setdefault(key, PostingIndex())
-        if self._indexed.get(key, 0) < self.page_count(pool, session):
-            rows = self._read(
-                "SELECT p.ordinal, t.terms FROM page p JOIN page_terms t ON t.page_id = p.page_id"
-                " WHERE p.pool = ? AND p.session = ? AND p.ordinal >= ? ORDER BY p.ordinal",
-                (pool, session, self._indexed.get(key, 0)),
-            )
-            for ordinal, terms in rows:
-                index.add_page(int(str(ordinal)), unpack_terms(terms if isinstance(terms, bytes) else b""))
-            self._indexed[key] = self._indexed.get(key, 0) + len(rows)
-        return index
-
-    def _index_own(self, index: PostingIndex, pool: str, session: str, drafts: Sequence[PageDraft]) -> None:
-        key = (pool, session)
-        for draft in sorted(drafts, key=lambda one: one.ordinal):
-            if draft.ordinal != self._indexed.get(key, 0):
-                self._counts.pop(key, None)
-                return
-            index.add_page(draft.ordinal, draft.terms)
-            self._indexed[key] = draft.ordinal + 1
-        if key in self._counts:
-            self._counts[key] += len(drafts)
-
-    # -- sessions and settings ------------------------------------------------------------
+        """See `PageStore.postings`. Read without a lock while other threads append; it never shrinks."""
+        with self._index_lock:
+            here = self._session(pool, session)
+            index = self._indexes.setdefault((pool, session), PostingIndex())
+            self._indexes.move_to_end((pool, session))
+            if len(self._indexes) > _INDEXES_KEPT:
+                self._indexes.popitem(last=False)
+            if here and index.page_count < here.page_count:
+                for row in self._rows(here, session, index.page_count, rows.TERMS_COLUMNS):
+                    terms_row = rows.terms_from_row(self._path, pool, session, row)
+                    index.add_page(terms_row.ordinal, terms_row.terms)
+            return index
 
     def sessions(self, pool: str) -> tuple[str, ...]:
         """See `PageStore.sessions`."""
-        rows = self._read("SELECT session FROM page WHERE pool = ? GROUP BY session ORDER BY min(page_id)", (pool,))
-        rows += self._read("SELECT session FROM setting WHERE pool = ? ORDER BY rowid", (pool,))
-        return tuple(dict.fromkeys(str(row[0]) for row in rows))
+        self._check(pool)
+        with self._reading() as connection:
+            self._check_catalogue(connection)
+            listed = connection.execute(f"{_LIST_SESSIONS} WHERE o.name = ? ORDER BY s.session_id", (text_bytes(pool),))
+            return tuple(self._verified_name(row) for row in listed)
 
     def set_setting(self, pool: str, session: str, key: str, value: str | None) -> None:
         """See `PageStore.set_setting`."""
-        check_name("pool", pool)
-        check_name("session", session)
-        with self._write():
-            if value is None:
-                self._run("DELETE FROM setting WHERE pool = ? AND session = ? AND key = ?", (pool, session, key))
+        self._check(pool, session)
+        check_setting(key, value)
+        with self._writing() as connection:
+            here = self._find_session(connection, pool, session)
+            if here is None and value is None:
                 return
-            self._run(
-                "INSERT INTO setting (pool, session, place, key, value)"
-                " VALUES (?, ?, (SELECT coalesce(max(place), 0) + 1 FROM setting), ?, ?)"
-                " ON CONFLICT (pool, session, key) DO UPDATE SET value = excluded.value",
-                (pool, session, key, value),
+            here = here or _add_session(connection, pool, session)
+            settings = self._read_settings(connection, here, pool, session)
+            if value is None:
+                settings.pop(key, None)
+            else:
+                settings[key] = value
+            packed = rows.pack_settings(settings)
+            connection.execute(
+                "INSERT OR REPLACE INTO session_settings (session_id, pool_id, settings, digest) VALUES (?, ?, ?, ?)",
+                (here.session_id, here.pool_id, packed, rows.digest_of(pool, session, payload=packed)),
             )
 
     def settings(self, pool: str, session: str) -> Mapping[str, str]:
         """See `PageStore.settings`."""
-        rows = self._read(
-            "SELECT key, value FROM setting WHERE pool = ? AND session = ? ORDER BY place", (pool, session)
-        )
-        return {str(key): str(value) for key, value in rows}
+        here = self._session(pool, session)
+        if here is None:
+            return {}
+        with self._reading() as connection:
+            return self._read_settings(connection, here, pool, session)
 
     def close(self) -> None:
-        """See `PageStore.close`."""
-        with self._lock:
-            if self._db is not None:
-                self._db.close()
-                self._db = None
+        """See `PageStore.close`. In a forked child it leaves the parent's connections alone."""
+        self._is_closed = True
+        if os.getpid() == self._owner:
+            with self._read_lock, self._write_lock:
+                self._reader.close()
+                self._writer.close()
+
+    # -- connections ------------------------------------------------------------------------
+
+    def _check(self, pool: str, session: str | None = None) -> None:
+        check_name("pool", pool)
+        if session is not None:
+            check_name("session", session)
+        if self._is_closed:
+            raise StoreError(f"store {self._path}", "it is closed", "open it again")
+        if os.getpid() != self._owner:
+            raise StoreError(
+                f"store {self._path}",
+                "it was opened before this process was forked",
+                "open it again in the child process",
+            )
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._read_lock, store_errors(self._path, "read"):
+            yield self._reader
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all or nothing. An error of the commit itself leaves the outcome to the append's key."""
+        with self._write_lock, store_errors(self._path, "written"):
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+                self._writer.execute("COMMIT")
+            finally:
+                self._writer.rollback()  # does nothing after the commit
+
+    # -- rows -------------------------------------------------------------------------------
+
+    def _session(self, pool: str, session: str) -> _SessionRow | None:
+        self._check(pool, session)
+        with self._reading() as connection:
+            return self._find_session(connection, pool, session)
+
+    def _find_session(self, connection: sqlite3.Connection, pool: str, session: str) -> _SessionRow | None:
+        row = connection.execute(_FIND_SESSION, (text_bytes(pool), text_bytes(session))).fetchone()
+        if row is None:
+            self._check_catalogue(connection)
+            return None
+        pool_id, session_id, page_count, digest = row
+        rows.verify(self._place_of(session), digest, pool, session, session_id, page_count)
+        return _SessionRow(pool_id, session_id, page_count)
+
+    def _check_catalogue(self, connection: sqlite3.Connection) -> None:
+        """Before the first "no such session": make sure that no damage hides one. Once a store, O(sessions)."""
+        if self._is_catalogue_checked:
+            return
+        for table in ("pools", "sessions"):
+            for (finding,) in connection.execute(f"PRAGMA integrity_check({table})"):
+                if finding != b"ok":
+                    raise StoreDamagedError(
+                        f"store {self._path}",
+                        f"its table of {table} is damaged ({finding!a})",
+                        "restore it from a backup",
+                    )
+        for row in connection.execute(_LIST_SESSIONS):
+            self._verified_name(row)
+        self._is_catalogue_checked = True
+
+    def _verified_name(self, row: tuple[Any, ...]) -> str:
+        """Session name of a row of `_LIST_SESSIONS`."""
+        place = self._place_of(row[1])
+        pool, session = (rows.stored_text(place, name) for name in row[:2])
+        rows.verify(place, row[4], pool, session, *row[2:4])
+        return session
+
+    def _place_of(self, session: object) -> str:
+        return f"session {session!a} of store {self._path}"
+
+    def _page(self, connection: sqlite3.Connection, pool: str, page_id: PageId) -> Page:
+        if not isinstance(page_id, int) or not 0 < page_id < 2**63:
+            raise unknown_page(pool, page_id)
+        row = connection.execute(_FIND_PAGE, (text_bytes(pool), page_id)).fetchone()
+        if row is None:
+            raise unknown_page(pool, page_id)
+        session = rows.stored_text(f"page {page_id} of store {self._path}", row[0])
+        return rows.page_from_row(self._path, pool, session, row[1:])
+
+    def _rows(self, here: _SessionRow | None, session: str, start: int, columns: str) -> Iterator[tuple[Any, ...]]:
+        """The session's page rows from ordinal ``start`` on, none missing."""
+        stop = here.page_count if here else 0
+        for first in range(max(0, start), stop, _ROWS_AT_ONCE):
+            expected = range(first, min(first + _ROWS_AT_ONCE, stop))
+            with self._reading() as connection:
+                found = connection.execute(
+                    f"SELECT {columns} FROM pages AS p {rows.PAGE_JOINS}"  # noqa: S608 - constant text
+                    " WHERE p.pool_id = ? AND p.session_id = ? AND p.ordinal BETWEEN ? AND ? ORDER BY p.ordinal",
+                    (here.pool_id, here.session_id, expected[0], expected[-1]) if here else (),
+                ).fetchall()
+            by_ordinal = {row[1]: row for row in found}
+            for ordinal in expected:
+                if ordinal not in by_ordinal:
+                    raise rows.damaged(f"page with ordinal {ordinal} of {self._place_of(session)}")
+                yield by_ordinal[ordinal]
+
+    def _earlier_append(self, connection: sqlite3.Connection, pool: str, key: str) -> tuple[Page, ...] | None:
+        row = connection.execute(_FIND_APPEND, (text_bytes(pool), text_bytes(key))).fetchone()
+        if row is None:
+            return None
+        first_id, total, digest = row
+        rows.verify(f"append key {key!a} of store {self._path}", digest, pool, key, first_id, total)
+        return tuple(self._page(connection, pool, PageId(page_id)) for page_id in range(first_id, first_id + total))
+
+    def _read_settings(
+        self, connection: sqlite3.Connection, here: _SessionRow, pool: str, session: str
+    ) -> dict[str, str]:
+        row = connection.execute(
+            "SELECT settings, digest FROM session_settings WHERE pool_id = ? AND session_id = ?",
+            (here.pool_id, here.session_id),
+        ).fetchone()
+        if row is None:
+            return {}
+        rows.verify(f"settings of {self._place_of(session)}", row[1], pool, session, payload=row[0])
+        return rows.unpack_settings(row[0])
+
+    def _index_appended(self, pool: str, session: str, pages: Sequence[Page]) -> None:
+        """Let a loaded index follow an append of this process, when it is at the place for it."""
+        with self._index_lock:
+            index = self._indexes.get((pool, session))
+            if index is not None and index.page_count == pages[0].ordinal:
+                for page in pages:
+                    index.add_page(page.ordinal, page.terms)
 
 
-def pack_terms(terms: Mapping[str, int]) -> bytes:
-    """Terms as UTF-8 lines, each ``term TAB occurrences``; an occurrence of one is left out.
-
-    No term holds a line break or a tab: they are cut out of phrases before.
-    """
-    return "\n".join(term if count == 1 else f"{term}\t{count}" for term, count in terms.items()).encode(
-        "utf-8", "surrogatepass"
+def _add_session(connection: sqlite3.Connection, pool: str, session: str) -> _SessionRow:
+    connection.execute("INSERT OR IGNORE INTO pools (name) VALUES (?)", (text_bytes(pool),))
+    (pool_id,) = connection.execute("SELECT pool_id FROM pools WHERE name = ?", (text_bytes(pool),)).fetchone()
+    (session_id,) = connection.execute("SELECT coalesce(max(session_id), 0) + 1 FROM sessions").fetchone()
+    connection.execute(
+        "INSERT INTO sessions (session_id, pool_id, name, page_count, digest) VALUES (?, ?, ?, 0, ?)",
+        (session_id, pool_id, text_bytes(session), rows.digest_of(pool, session, session_id, 0)),
     )
+    return _SessionRow(pool_id, session_id, 0)
 
 
-def unpack_terms(packed: bytes) -> dict[str, int]:
-    """Inverse of `pack_terms`."""
-    if not packed:
-        return {}
-    terms: dict[str, int] = {}
-    for line in packed.decode("utf-8", "surrogatepass").split("\n"):
-        term, _, count = line.partition("\t")
-        terms[term] = int(count) if count else 1
-    return terms
+def _add_pages(
+    connection: sqlite3.Connection, here: _SessionRow, pool: str, session: str, drafts: Sequence[PageDraft]
+) -> tuple[Page, ...]:
+    last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'pages'").fetchone()
+    first_id = 1 + (last[0] if last else 0)
+    pages = tuple(page_of(draft, PageId(page_id), pool, session) for page_id, draft in enumerate(drafts, first_id))
+    for page in pages:
+        sha = bytes.fromhex(page.sha256)
+        place = (pool, session, page.page_id, page.ordinal)
+        page_digest = rows.digest_of(*place, page.kind, page.time, page.speaker, payload=sha)
+        terms, derived = rows.pack_terms(page.terms), text_bytes(page.derived)
+        connection.execute(
+            _ADD_PAGE,
+            (
+                page.page_id,
+                here.pool_id,
+                here.session_id,
+                page.ordinal,
+                text_bytes(page.kind),
+                page.time,
+                None if page.speaker is None else text_bytes(page.speaker),
+                text_bytes(page.text),
+                sha,
+                page_digest,
+            ),
+        )
+        terms_digest = rows.digest_of(*place, len(terms), payload=terms + derived)
+        connection.execute(_ADD_TERMS, (page.page_id, here.pool_id, terms, derived, terms_digest))
+    count = here.page_count + len(pages)
+    connection.execute(
+        "UPDATE sessions SET page_count = ?, digest = ? WHERE pool_id = ? AND session_id = ?",
+        (count, rows.digest_of(pool, session, here.session_id, count), here.pool_id, here.session_id),
+    )
+    return pages
+
+
+def _add_append(connection: sqlite3.Connection, here: _SessionRow, pool: str, key: str, pages: Sequence[Page]) -> None:
+    first_id = pages[0].page_id
+    connection.execute(
+        "INSERT INTO append_keys (pool_id, append_key, first_page_id, page_total, digest) VALUES (?, ?, ?, ?, ?)",
+        (here.pool_id, text_bytes(key), first_id, len(pages), rows.digest_of(pool, key, first_id, len(pages))),
+    )
