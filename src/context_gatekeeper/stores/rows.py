@@ -20,14 +20,17 @@ __all__ = [
     "PAGE_COLUMNS",
     "PAGE_JOINS",
     "TERMS_COLUMNS",
+    "TermsRow",
     "damaged",
     "digest_of",
     "pack_settings",
     "pack_terms",
     "page_from_row",
+    "session_place",
     "stored_text",
     "terms_from_row",
     "unpack_settings",
+    "unpack_terms",
     "verify",
 ]
 
@@ -102,6 +105,11 @@ def pack_settings(settings: Mapping[str, str]) -> bytes:
 def unpack_settings(packed: bytes) -> dict[str, str]:
     """Inverse of `pack_settings`."""
     return dict(json.loads(packed))
+
+
+def session_place(path: str, session: object) -> str:
+    """How errors name a session."""
+    return f"session {session!a} of store {path}"
 
 
 class TermsRow(NamedTuple):

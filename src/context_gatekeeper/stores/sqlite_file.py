@@ -21,7 +21,7 @@ from typing import TypeVar
 from context_gatekeeper.errors import ConfigError, StoreBusyError, StoreDamagedError, StoreError
 from context_gatekeeper.stores.migrations import APPLICATION_ID, check_version, migrate
 
-__all__ = ["SYNCHRONOUS", "connect_reading", "connect_writing", "prepare_file", "store_errors"]
+__all__ = ["SYNCHRONOUS", "connect_reading", "connect_writing", "prepare_file", "store_errors", "switch_to_log"]
 
 SYNCHRONOUS = "FULL"
 """Level of the writing connection: a commit returns when the log is on the disk."""
