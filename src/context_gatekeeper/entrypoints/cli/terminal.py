@@ -1,0 +1,149 @@
+"""What standard output is given: colours only on a terminal, control characters never, pipe tables."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import IO, Any
+from unicodedata import combining, east_asian_width
+
+import click
+
+__all__ = [
+    "Painter",
+    "Tint",
+    "clipped",
+    "facts",
+    "make_streams_tolerant",
+    "one_line",
+    "pipe_table",
+    "printable",
+    "say",
+]
+
+_DELETE, _LAST_CONTROL = 0x7F, 0x9F
+_FIRST_PRINTABLE = 0x20
+_KEPT_CONTROLS = "\n\t"
+_DIRECTION_MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Reverse the order in which a terminal shows text, so that it would not be what it looks like."""
+
+
+class Tint(Enum):
+    """Roles of DESIGN.md section 3 with their colours (red, green, blue)."""
+
+    NORMAL = (0xFF, 0xFF, 0xFF)
+    HIGHLIGHT = (0x5E, 0xEA, 0xD4)
+    WARN = (0xFB, 0xBF, 0x24)
+    ERROR = (0xF8, 0x71, 0x71)
+    DEBUG = (0x6B, 0x72, 0x80)
+    ACCENT = (0xA7, 0x8B, 0xFA)
+
+
+@dataclass(frozen=True, slots=True)
+class Painter:
+    """Paints text by role, or leaves it alone."""
+
+    is_on: bool = False
+
+    @classmethod
+    def for_stream(cls, stream: IO[Any], *, wanted: bool) -> Painter:
+        """Colours when they are asked for and ``stream`` is a terminal that knows them."""
+        return cls(wanted and stream.isatty() and os.environ.get("TERM") != "dumb")
+
+    def paint(self, text: str, tint: Tint) -> str:
+        """``text`` in the colour of its role."""
+        return click.style(text, fg=tint.value) if self.is_on else text
+
+
+def printable(text: str) -> str:
+    """``text`` without anything that steers a terminal: the control characters are shown as escapes."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if _is_harmless(char) else char.encode("unicode_escape").decode() for char in text)
+
+
+def _is_harmless(char: str) -> bool:
+    if char in _DIRECTION_MARKS:
+        return False
+    code = ord(char)
+    return char in _KEPT_CONTROLS or (code >= _FIRST_PRINTABLE and not _DELETE <= code <= _LAST_CONTROL)
+
+
+def one_line(text: str) -> str:
+    """``text`` printable and on one line."""
+    return printable(" ".join(text.split()))
+
+
+def say(line: str = "", *, to_stderr: bool = False) -> None:
+    """Print a line whose texts are printable already; it may hold colours."""
+    # click would strip colours from a pipe; they were decided on before.
+    click.echo(line, err=to_stderr, color=True)
+
+
+def clipped(text: str, columns: int) -> str:
+    """``text`` on one line, cut to ``columns`` terminal columns."""
+    line = one_line(text)
+    if _columns(line) <= columns:
+        return line
+    kept, width = [], 0
+    for char in line:
+        width += _columns(char)
+        if width > columns - 3:
+            break
+        kept.append(char)
+    return f"{''.join(kept)}..."
+
+
+def pipe_table(header: Sequence[str], rows: Sequence[Sequence[object]], *, right: str = "") -> list[str]:
+    """An ASCII pipe table with aligned columns, wide characters counted as two.
+
+    Args:
+        header: names of the columns.
+        rows: cells; shown by ``str``.
+        right: a letter per column, "r" for aligned to the right; other columns stand left.
+    """
+    cells = [[one_line(str(cell)).replace("|", "\\|") for cell in row] for row in (header, *rows)]
+    widths = [max(map(_columns, column)) for column in zip(*cells, strict=True)]
+    is_right = [right[number : number + 1] == "r" for number in range(len(header))]
+    lines = [
+        "| "
+        + " | ".join(
+            _padded(cell, width, on_right) for cell, width, on_right in zip(row, widths, is_right, strict=True)
+        )
+        + " |"
+        for row in cells
+    ]
+    rule = (
+        "|"
+        + "|".join(
+            "-" * (width + 1) + (":" if on_right else "-") for width, on_right in zip(widths, is_right, strict=True)
+        )
+        + "|"
+    )
+    return [lines[0], rule, *lines[1:]]
+
+
+def facts(pairs: Mapping[str, str]) -> list[str]:
+    """Name and value a line, values below one another."""
+    width = max(map(len, pairs), default=0)
+    return [f"{name:<{width}}  {value}" for name, value in pairs.items()]
+
+
+def _columns(text: str) -> int:
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def _padded(cell: str, width: int, on_right: bool) -> str:
+    blanks = " " * (width - _columns(cell))
+    return blanks + cell if on_right else cell + blanks
+
+
+def make_streams_tolerant() -> None:
+    """Let standard streams pass characters that their encoding does not know, escaped instead of raising."""
+    for stream, errors in ((sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace"), (sys.stdin, "replace")):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors=errors)
