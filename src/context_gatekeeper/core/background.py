@@ -9,8 +9,16 @@ import re
 from functools import cache
 from math import log
 
+import snowballstemmer  # type: ignore[import-untyped]
+
 from context_gatekeeper.core.tables import variants
-from context_gatekeeper.core.tables.stopwords import ENGLISH_STOP_WORDS, FUNCTION_WORDS_ZH, PROTECTED_WORDS_ZH
+from context_gatekeeper.core.tables.stopwords import (
+    ENGLISH_STOP_WORDS,
+    FUNCTION_WORDS_ZH,
+    PROTECTED_WORDS_ZH,
+    TALK_NGRAMS_ZH,
+    TALK_WORDS,
+)
 
 __all__ = ["ENGLISH_STOP_WORDS", "cut_function_words", "ngram_background", "simplify_han", "word_background"]
 
@@ -34,7 +42,9 @@ _HAS_HAN = re.compile(r"[\u3400-\u9fff]")
 def _stem_ranks() -> dict[str, int]:
     from context_gatekeeper.core.tables.english import STEM_RANKS
 
-    return {stem: int(rank) for stem, _, rank in (entry.rpartition(":") for entry in STEM_RANKS.split())}
+    ranks = {stem: int(rank) for stem, _, rank in (entry.rpartition(":") for entry in STEM_RANKS.split())}
+    stem_word = snowballstemmer.stemmer("english").stemWord
+    return ranks | {stem_word(word): 1 for word in TALK_WORDS}
 
 
 @cache
@@ -47,7 +57,7 @@ def _ngram_levels() -> dict[str, float]:
             _, level, size = name.split("_")
             width = int(size)
             levels.update((joined[at : at + width], int(level) / 100) for at in range(0, len(joined), width))
-    return levels
+    return levels | dict.fromkeys(TALK_NGRAMS_ZH, LEAST_BACKGROUND)
 
 
 def word_background(stem: str) -> float:

@@ -32,9 +32,8 @@ class SelectionProfile:
     """Least share of the query's topic weight that a block must hold itself ..."""
     admission_of_best: float = 0.4
     """... and least part of the best block's share."""
-    admission_named: float = 0.05
-    """`admission_least` when the query names the topic."""
-    admission_of_best_named: float = 0.2
+    admission_of_best_named: float = 0.0
+    """`admission_of_best` when the query names the topic."""
     name_factor: float = 0.3
     """What is left of the weight of a topic's name once the topic is found, so that the sub-question pays."""
 
@@ -50,7 +49,6 @@ PROFILES = {
             keeps_topic=False,
             admission_least=0.0,
             admission_of_best=0.0,
-            admission_named=0.0,
             admission_of_best_named=0.0,
         ),
     )

@@ -76,6 +76,7 @@ def select_blocks(
     budget_tokens: int,
     *,
     covered: Mapping[str, int] | None = None,
+    repeats: Mapping[str, int] | None = None,
     params: SelectParams = SelectParams(),
 ) -> Selection:
     """Choose blocks greedily.
@@ -85,11 +86,13 @@ def select_blocks(
         anchor_weights: weight of each query anchor, > 0.
         budget_tokens: hard bound on the sum of costs, >= 0.
         covered: times each anchor was already covered by blocks that are in anyway.
+        repeats: anchors that may be paid for more often than the profile's redundancy, with how often.
         params: the profile's numbers.
 
     Ties go to the newer block. O(steps * candidates * anchors).
     """
     times = dict(covered or {})
+    most = dict(repeats or {})
     left = {candidate.turn_id: candidate for candidate in candidates}
     spent = 0
     chosen: list[Chosen] = []
@@ -103,12 +106,12 @@ def select_blocks(
         return sum(w for t, w in relevant.items() if times.get(t)) / total if total else 0.0
 
     while True:
-        if params.redundancy == 1 and covered_share() >= COVERAGE_TARGET:
+        if params.redundancy == 1 and not most and covered_share() >= COVERAGE_TARGET:
             stopped_by = "coverage"
             break
         best: tuple[float, int] | None = None
         for candidate in left.values():
-            new = sum(anchor_weights[t] for t in candidate.anchors if times.get(t, 0) < params.redundancy)
+            new = sum(anchor_weights[t] for t in candidate.anchors if times.get(t, 0) < most.get(t, params.redundancy))
             if new <= 0.0:
                 continue
             if spent + candidate.cost_tokens > budget_tokens:

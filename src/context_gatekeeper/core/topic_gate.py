@@ -75,6 +75,8 @@ class GateEvidence:
     """Weighted share of the query's anchors in the whole running segment."""
     changes_script: bool
     """Han against Latin, compared with the last user message."""
+    is_answered: bool = True
+    """Whether the last turn has an answer: talk between persons and notes have none."""
     is_new_day: bool | None = None
     """Whether the day changed since the last turn; None when times are not known."""
 
@@ -83,31 +85,33 @@ class GateEvidence:
 class GateParams:
     """The table: points for a switch."""
 
-    constant: float = -2.4
-    overlap: float = -3.8
-    novelty_unshared: float = 1.3
-    novelty_statement: float = -1.6
-    content: float = -0.58
-    points_back: float = -1.0
-    greets: float = 2.3
+    constant: float = -3.1
+    overlap: float = -4.0
+    novelty_unshared: float = 1.8
+    novelty_statement: float = -1.3
+    content: float = -1.2
+    points_back: float = -0.77
+    greets: float = 2.1
     previous_closes: float = 1.2
-    names_running: float = -1.2
-    names_older: float = 1.5
-    alternating: float = 1.2
-    han: float = -2.5
-    han_novelty: float = 2.4
-    older_match: float = 0.98
+    names_running: float = -1.6
+    names_older: float = 1.2
+    alternating: float = 1.5
+    han: float = -2.1
+    han_novelty: float = 2.8
+    older_match: float = 0.5
     new_day: float = 3.8
-    same_day: float = -2.0
-    leads_on: float = -0.2
-    deictic: float = 0.32
+    same_day: float = -2.2
+    leads_on: float = -0.15
+    deictic: float = 0.14
     short: float = -1.9
-    words: float = 0.56
-    run_overlap: float = -2.1
+    words: float = 1.1
+    run_overlap: float = -2.2
     changes_script: float = 2.3
-    asks: float = -0.26
-    shares_content: float = 1.7
-    fresh: float = 0.4
+    recalls_older: float = 2.1
+    asks: float = -0.38
+    shares_content: float = 2.2
+    unanswered: float = -1.0
+    fresh_ask: float = 0.9
     alternating_least: int = 4
     """Switches among the last six turns that make talk alternating."""
 
@@ -143,8 +147,10 @@ def gate_features(evidence: GateEvidence) -> dict[str, float]:
         "run_overlap": evidence.run_overlap_ratio,
         "changes_script": float(evidence.changes_script),
         "asks": float(form.asks),
+        "recalls_older": evidence.older_match * form.recalls,
         "shares_content": float(evidence.shares_content),
-        "fresh": novelty * (not evidence.shares_content and not form.points_back and not form.leads_on and not form.is_deictic),
+        "unanswered": float(not evidence.is_answered),
+        "fresh_ask": novelty * (evidence.is_answered and form.asks and not form.is_long and not evidence.shares_content and not form.points_back and not form.leads_on and not form.is_deictic),
     }
 
 

@@ -26,7 +26,7 @@ class TopicKeyParams:
     min_share: float = 0.3
     """Parts of compounds and n-grams across words with a smaller weight share name nothing."""
     min_messages: int = 2
-    min_messages_unanswered: int = 3
+    min_messages_unanswered: int = 2
     """The same for a term that no answer ever held: question wording is seldom answered with."""
     crossing_share: float = 0.7
     """A term is no key when its commonest head has a smaller share of its headed messages ..."""

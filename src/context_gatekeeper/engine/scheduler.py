@@ -22,11 +22,13 @@ from context_gatekeeper.engine.query import QueryReading, read_query
 from context_gatekeeper.engine.recall import rank_blocks, rank_pages
 from context_gatekeeper.engine.topic_finder import TopicFinding, find_topic
 from context_gatekeeper.engine.topic_tracker import TopicTracker
-from context_gatekeeper.ports import TokenCounter
+from context_gatekeeper.ports import Postings, TokenCounter
 from context_gatekeeper.types import Decision, Stage, TopicMove
 
 __all__ = ["ContextScheduler"]
 
+RECALLED_SHARE = 0.75
+"""Least share of the subject's weight that a turn outside of the topic must hold to be recalled."""
 RANKED_LIMIT = 256
 """Blocks ranked before topic and content-word filter choose the top 20."""
 _SHORT_QUERY_CHARS = 60
@@ -82,7 +84,8 @@ class ContextScheduler:
         ranked = self._ranked(reading, finding, log)
         ranked = self._admitted(reading, finding, ranked, log)
         weights = self._cover_weights(reading, finding)
-        pieces, selection = self._chosen(reading, ranked, kept_whole, weights, budget_tokens, log)
+        repeats = _repeats(reading, weights, finding.names, self._pool.postings)
+        pieces, selection = self._chosen(reading, ranked, kept_whole, weights, repeats, budget_tokens, log)
         return self._decision(query, reading, finding, pieces, selection, weights, budget_tokens, log)
 
     # -- which turns may come ------------------------------------------------------------
@@ -105,16 +108,37 @@ class ContextScheduler:
         log.record("recall", found, found)
         inside = everything
         if profile.keeps_topic:
-            inside = [one for one in everything if one[0] in finding.allowed]
+            strong = self._recalled(reading, finding)
+            inside = [one for one in everything if one[0] in finding.allowed or strong(one[0])]
             log.record("topic", found, (turn_id for turn_id, _ in inside))
         if finding.verdict.move is TopicMove.SWITCH and profile.keeps_topic:
             words = content_words(reading.scan)
-            passed = [one for one in inside if holds_content_word(words, self._folded(one[0]))]
+            passed = [one for one in inside if self._passes(one[0], words, finding)]
             log.record("content_word", (one[0] for one in inside), (one[0] for one in passed))
             inside = passed
         top = inside[: profile.scoring.candidate_limit]
         log.record("top_20", (one[0] for one in inside), (one[0] for one in top))
         return top
+
+    def _recalled(self, reading: QueryReading, finding: TopicFinding) -> Callable[[int], bool]:
+        """Whether a turn outside of the topic holds the very subject that a query about the past names.
+
+        The topic's label is inherited along runs and may be lost in one; the subject's own words are not.
+        """
+        if not (reading.form.recalls and finding.names):
+            return lambda _: False
+        subject = _subject(reading, self._cover_weights(reading, finding), finding.names, self._pool.postings)
+        needed = RECALLED_SHARE * sum(subject.values())
+
+        def holds(turn_id: int) -> bool:
+            turn = self._pool.turn(turn_id)
+            return sum(w for term, w in subject.items() if term in turn.user.terms or term in turn.assistant.terms) >= needed > 0
+
+        return holds
+
+    def _passes(self, turn_id: int, words: frozenset[str], finding: TopicFinding) -> bool:
+        """Whether a block holds a content word of the query, or stands in the topic that the query names."""
+        return bool(finding.names) or holds_content_word(words, self._folded(turn_id))
 
     def _rank_everything(self, reading: QueryReading) -> list[tuple[int, float]]:
         postings = self._pool.postings
@@ -143,8 +167,8 @@ class ContextScheduler:
         """Blocks that hold enough of the query themselves."""
         profile = self._profile
         least, of_best = profile.admission_least, profile.admission_of_best
-        if finding.names:
-            least, of_best = profile.admission_named, profile.admission_of_best_named
+        if finding.topic == "known":
+            least, of_best = 0.0, (profile.admission_of_best_named if finding.names else of_best)
         if not (least or of_best) or reading.fallback:
             return ranked
         total = sum(reading.topic_weights.values())
@@ -180,6 +204,7 @@ class ContextScheduler:
         ranked: list[tuple[int, float]],
         kept_whole: list[int],
         weights: Mapping[str, float],
+        repeats: Mapping[str, int],
         budget_tokens: int,
         log: _StageLog,
     ) -> tuple[list[_Piece], Selection]:
@@ -202,6 +227,7 @@ class ContextScheduler:
             weights,
             max(0, left),
             covered=covered,
+            repeats=repeats,
             params=self._profile.selection,
         )
         chosen = {one.turn_id for one in selection.chosen}
@@ -297,6 +323,31 @@ class ContextScheduler:
             "tokens": piece.tokens,
             "reason": "covers anchors" if chosen is not None and new else "fills the budget" if chosen else "the run goes on",
         }
+
+
+REPEATED_SHARE = 0.4
+"""A question about something said before brings every turn that holds its heaviest known anchors: those of
+at least this part of the heaviest weight ..."""
+MOST_REPEATS = 3
+"""... up to so many turns."""
+
+
+def _repeats(reading: QueryReading, weights: Mapping[str, float], names: frozenset[str], postings: Postings) -> dict[str, int]:
+    subject = _subject(reading, weights, names, postings)
+    return dict.fromkeys(subject, MOST_REPEATS) if reading.form.recalls else {}
+
+
+def _subject(
+    reading: QueryReading, weights: Mapping[str, float], names: frozenset[str], postings: Postings
+) -> dict[str, float]:
+    """The heaviest anchors of the query that were seen before, the topic's name and wording left out."""
+    known = {
+        term: weight
+        for term, weight in weights.items()
+        if term not in names and term not in reading.wording and postings.document_frequency(term)
+    }
+    least = REPEATED_SHARE * max(known.values(), default=0.0)
+    return {term: weight for term, weight in known.items() if weight >= least}
 
 
 def _find_anchors(weights: Mapping[str, float]) -> Callable[[str], set[str]]:

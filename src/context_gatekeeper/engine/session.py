@@ -50,7 +50,10 @@ class Session:
         postings = self._pool.postings
 
         def is_answered(term: str) -> bool:
-            return term in answer.counts or len(postings.ordinals(term)) > postings.user_frequency(term)
+            if term in answer.counts:
+                return True
+            places = postings.ordinals(term)
+            return any(first & 1 and second == first - 1 for second, first in zip(places, places[1:]))
 
         notes = tracker.note_turn(reading.scan, reading.wording, is_answered, is_switch=is_switch)
         turn = self._pool.append_turn(

@@ -82,6 +82,9 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
         if named is not None and named.is_running and reading.form.recalls:
             labelled = _LabelledTurns(tracker, named)
             return TopicFinding(evidence, verdict, "running", f"names {named.root!r}", _Either(run, labelled), names)
+        if named is not None:
+            run_turns = _OwnTurns(tracker, run, named.root)
+            return TopicFinding(evidence, verdict, "running", f"names {named.root!r}", run_turns, names)
         return TopicFinding(evidence, verdict, "running", "the run", run, names)
     if named is not None:
         return TopicFinding(evidence, verdict, "known", f"names {named.root!r}", _LabelledTurns(tracker, named), names)
@@ -95,10 +98,10 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
     return TopicFinding(evidence, verdict, "new", "nothing older is like it", (), names)
 
 
-STANDS_OUT_LEAST = 0.5
+STANDS_OUT_LEAST = 0.3
 """Base weight that a segment must hold to be resumed though it holds less than half of the query."""
-STANDS_OUT_SHARE = 0.12
-STANDS_OUT_RATIO = 1.5
+STANDS_OUT_SHARE = 0.04
+STANDS_OUT_RATIO = 1.3
 """How much more it must hold than every other segment."""
 
 
@@ -111,6 +114,27 @@ def _stands_out(match: SegmentMatch, matches: list[SegmentMatch], reading: Query
         and match.share >= STANDS_OUT_SHARE
         and match.share >= STANDS_OUT_RATIO * second
     )
+
+
+class _OwnTurns(Collection[int]):
+    """Turns of a run without those that name another topic only."""
+
+    def __init__(self, tracker: TopicTracker, run: range, root: str) -> None:
+        self._tracker = tracker
+        self._run = run
+        self._root = root
+
+    def __contains__(self, turn_id: object) -> bool:
+        if turn_id not in self._run or not isinstance(turn_id, int):
+            return False
+        roots = self._tracker.keys.own_roots(turn_id)
+        return not roots or self._root in roots
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return (turn_id for turn_id in self._run if turn_id in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class _Either(Collection[int]):
@@ -198,6 +222,7 @@ def _evidence(
         ),
         run_overlap_ratio=_run_overlap(reading, pool, tracker),
         changes_script=tracker.last_form is not None and tracker.last_form.is_han != reading.form.is_han,
+        is_answered=bool(pool.turn(tracker.turn_count - 1).assistant.text) if tracker.turn_count else True,
         is_new_day=tracker.is_new_day(time),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ENGLISH_STOP_WORDS", "FUNCTION_WORDS_ZH", "PROTECTED_WORDS_ZH"]
+__all__ = ["ENGLISH_STOP_WORDS", "FUNCTION_WORDS_ZH", "PROTECTED_WORDS_ZH", "TALK_NGRAMS_ZH", "TALK_WORDS"]
 
 ENGLISH_STOP_WORDS = frozenset(
     """
@@ -44,3 +44,20 @@ PROTECTED_WORDS_ZH = tuple(
     """.split()
 )
 """Content words that hold a function word; they are not cut."""
+
+TALK_WORDS = frozenset(
+    """
+    ask asked question answer tell told say said talk talked mention mentioned discuss discussed cover covered conclude
+    concluded remind remember recall recap summarize summarise summary explain describe advice advise suggest suggestion
+    recommend recommendation earlier previously previous ago forgot forget conversation topic chat detail details point
+    understand confused wonder wondering curious idea tip tips help
+    """.split()
+)
+"""Words about talk itself, which say nothing of its subject."""
+
+TALK_NGRAMS_ZH = frozenset(
+    """
+    之前 以前 上次 上回 前几 几天 前几天 讨论 讨论过 论过 回顾 回忆 记得 记不 建议 提过 提到 忘了 忘光 光了 原话 讲过 说过 聊过 问过
+    问题 请教 提醒 提醒我 醒我 告诉 解释 介绍 总结 概括 科普 讲解 说明 咨询 咱们 帮我 再帮 话说 怎么讲 讲的 么讲 说的 一下 展开 细说 详细 具体
+    """.split()
+)
