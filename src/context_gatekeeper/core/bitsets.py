@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
-__all__ = ["best_patterns", "bits_from", "newest_first"]
+__all__ = ["ROUNDING", "Slot", "best_patterns", "bits_from", "newest_first"]
 
 _FIRST_WINDOW_BITS = 2048
 """Members are read off in windows: small integers are quick to take apart, whole sets are not."""
 _WINDOW_GROWTH = 4
-_ROUNDING = 1.0 + 1e-9
-"""Bounds of unfinished patterns are widened by this, so that rounding never hides a member."""
+ROUNDING = 1.0 + 1e-9
+"""Bounds are widened by this, so that rounding never hides a candidate."""
+
+Slot = tuple[float, Sequence[tuple[int, float]]]
+"""A term in `best_patterns`: (largest gain, alternatives)."""
 
 
 def bits_from(numbers: Iterable[int], size: int) -> int:
@@ -46,12 +49,12 @@ def newest_first(members: int) -> Iterator[int]:
         yield highest
 
 
-def best_patterns(slots: Sequence[Sequence[tuple[int, float]]], universe: int) -> Iterator[tuple[float, int]]:
+def best_patterns(slots: Sequence[Slot], universe: int) -> Iterator[tuple[float, int]]:
     """Split ``universe`` by what its members hold, the most rewarding pattern first.
 
     Args:
-        slots: for each term its alternatives as (set, gain), gain >= 0; a member takes the first
-            alternative whose set holds it, or none of them, which gains 0.
+        slots: for each term the largest gain, and its alternatives as (set, gain), gain >= 0; a member
+            takes the first alternative whose set holds it, or none of them, which gains 0.
         universe: the set to split.
 
     Yields:
@@ -63,27 +66,26 @@ def best_patterns(slots: Sequence[Sequence[tuple[int, float]]], universe: int) -
     their number stays far below ``(alternatives + 1) ** slots`` and only those that can hold
     one of the best are ever opened.
     """
-    end = len(slots)
-    alternatives_at = [[alternative for alternative in slot if alternative[0]] for slot in slots]
-    to_come = [0.0] * (end + 1)
-    for depth in range(end - 1, -1, -1):
-        largest = max((gain for _, gain in alternatives_at[depth]), default=0.0)
-        to_come[depth] = to_come[depth + 1] + _ROUNDING * largest
-    # (-bound, -depth, gained, members): of equal bounds the longer prefix first.
-    heap: list[tuple[float, int, float, int]] = [(-to_come[0], 0, 0.0, universe)]
+    # By the number of slots that are left: alternatives of the first of them, gains to come after it.
+    alternatives_with: list[Sequence[tuple[int, float]]] = []
+    to_come = [0.0]
+    for largest_gain, alternatives in reversed(slots):
+        alternatives_with.append(alternatives)
+        to_come.append(to_come[-1] + ROUNDING * largest_gain)
+    # (-bound, slots left, gained, members): of equal bounds the longer prefix first.
+    heap: list[tuple[float, int, float, int]] = [(-to_come[-1], len(slots), 0.0, universe)]
     while heap:
-        _, depth, gained, members = heappop(heap)
-        if -depth == end:
+        _, left, gained, members = heappop(heap)
+        if not left:
             yield gained, members
             continue
-        alternatives = alternatives_at[-depth]
-        depth -= 1
-        rest = to_come[-depth]
-        for holders, gain in alternatives:
+        left -= 1
+        rest = to_come[left]
+        for holders, gain in alternatives_with[left]:
             taken = members & holders
             if taken:
                 members ^= taken
                 total = gained + gain
-                heappush(heap, (-total - rest, depth, total, taken))
+                heappush(heap, (-total - rest, left, total, taken))
         if members and (rest or gained):
-            heappush(heap, (-gained - rest, depth, gained, members))
+            heappush(heap, (-gained - rest, left, gained, members))

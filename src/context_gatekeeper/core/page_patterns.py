@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappush, heapreplace, nlargest
 from typing import NamedTuple
 
-from context_gatekeeper.core.bitsets import newest_first
+from context_gatekeeper.core.bitsets import ROUNDING, Slot, newest_first
 from context_gatekeeper.ports import Postings
 
 __all__ = ["PROBE_COST", "LengthScale", "PagePatterns", "PageTerm", "within_reach"]
@@ -22,8 +22,6 @@ PageTerm = tuple[int, str, float]
 """(pages that hold it, term, idf)."""
 _HeldTerm = tuple[Sequence[int], Sequence[int], float, int]
 """(ordinals, frequencies, weight, most occurrences in a page of the pattern)."""
-_ROUNDING = 1.0 + 1e-9
-"""Bounds are widened by this, so that rounding never drops a candidate."""
 PROBE_COST = 3
 """Finding one page in a list by bisection costs as much as reading this many postings."""
 _SCORED_AT_ONCE = 4
@@ -34,7 +32,7 @@ def within_reach(gained: Mapping[int, float], most: float, limit: int) -> Iterab
     """The entries of ``gained`` that may be among the best ``limit`` after gaining up to ``most``."""
     if len(gained) <= limit:
         return gained.items()
-    least = nlargest(limit, gained.values())[-1] - _ROUNDING * most
+    least = nlargest(limit, gained.values())[-1] - ROUNDING * most
     return gained.items() if least <= 0.0 else [entry for entry in gained.items() if entry[1] >= least]
 
 
@@ -79,13 +77,18 @@ class PagePatterns:
             for _, term, idf in terms
         ]
 
-    def slots(self) -> list[list[tuple[int, float]]]:
+    def slots(self) -> list[Slot]:
         """For `best_patterns`: for each term what a page gains at most by repeating it, then by holding it once."""
         norm = self._scale.norm(self._classes[0][0])
-        return [
-            [(repeating, _ROUNDING * weight * highest / (highest + norm)), (pages, weight / (1 + norm))]
-            for (repeating, pages), (_, _, weight, highest) in zip(self._sets, self._terms, strict=True)
-        ]
+        slots: list[Slot] = []
+        for (repeating, pages), (_, _, weight, highest) in zip(self._sets, self._terms, strict=True):
+            once = (pages, weight / (1 + norm))
+            if repeating:
+                repeated = ROUNDING * weight * highest / (highest + norm)
+                slots.append((repeated, ((repeating, repeated), once)))
+            else:
+                slots.append((once[1], (once,)))
+        return slots
 
     def can_reach(self, bound: float) -> bool:
         """Whether a page with a score of at most ``bound`` may be among the best."""
@@ -101,7 +104,7 @@ class PagePatterns:
         self._known = known
         if not known:
             return
-        mosts = [slot[0][1] for slot in self.slots()]
+        mosts = [largest_gain for largest_gain, _ in self.slots()]
         gained = known
         for place, (ordinals, frequencies, weight, _) in enumerate(self._terms):
             totals = dict(within_reach(gained, sum(mosts[place:]), self._limit))
@@ -134,7 +137,7 @@ class PagePatterns:
             norm = self._scale.norm(shortest)
             bound = 0.0
             for _, _, weight, highest in held:
-                bound += weight / (1 + norm) if highest == 1 else _ROUNDING * weight * highest / (highest + norm)
+                bound += weight / (1 + norm) if highest == 1 else ROUNDING * weight * highest / (highest + norm)
             if not self.can_reach(bound):
                 return
             for page in newest_first(taken):

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace, nlargest
 
-from context_gatekeeper.core.bitsets import best_patterns, bits_from, newest_first
+from context_gatekeeper.core.bitsets import Slot, best_patterns, bits_from, newest_first
 from context_gatekeeper.core.page_patterns import PROBE_COST, LengthScale, PagePatterns, PageTerm, within_reach
 from context_gatekeeper.ports import Postings
 
@@ -253,9 +253,15 @@ def _add_up_known(
             totals[block] += assistant_gain
 
 
-def _block_slot(postings: Postings, term: _BlockTerm) -> list[tuple[int, float]]:
-    both, users, assistants = postings.block_sets(term[1])
-    return [(both, term[4]), (users, term[2]), (assistants, term[3])]
+def _block_slot(postings: Postings, term: _BlockTerm) -> Slot:
+    _, name, user_gain, assistant_gain, both_gain = term
+    both, users, assistants = postings.block_sets(name)
+    sides = ((users, user_gain), (assistants, assistant_gain))
+    if both:
+        return both_gain, ((both, both_gain), *sides)
+    if not assistants:
+        return user_gain, sides[:1]
+    return (max(user_gain, assistant_gain), sides) if users else (assistant_gain, sides[1:])
 
 
 def _take_newest(
@@ -272,7 +278,8 @@ def _take_newest(
         known: blocks that are in ``best``, or were left out of it, already.
     """
     is_full = len(best) == limit
-    if is_full and (total + step * members.bit_length(), members.bit_length()) <= best[0]:
+    newest = members.bit_length()
+    if is_full and (total + step * newest, newest) <= best[0]:
         return
     for block in newest_first(members):
         if block in known:
