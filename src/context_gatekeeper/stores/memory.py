@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from context_gatekeeper.errors import StoreError
 from context_gatekeeper.ports import Postings
 from context_gatekeeper.stores.drafts import check_places, check_setting, checked_drafts, page_of
-from context_gatekeeper.stores.names import check_name, unknown_page
+from context_gatekeeper.stores.names import check_name, check_place, unknown_page
 from context_gatekeeper.stores.postings import PostingIndex
 from context_gatekeeper.types import Page, PageDraft, PageId
 
@@ -51,7 +51,8 @@ class MemoryStore:
         self, pool: str, session: str, drafts: Sequence[PageDraft], *, idempotency_key: str | None = None
     ) -> tuple[Page, ...]:
         """See `PageStore.append`."""
-        self._check(pool, session)
+        check_place(pool, session)
+        self._check_open()
         if idempotency_key is not None:
             check_name("idempotency key", idempotency_key)
         checked = checked_drafts(drafts)
@@ -80,7 +81,8 @@ class MemoryStore:
 
     def get(self, pool: str, page_ids: Sequence[PageId]) -> tuple[Page, ...]:
         """See `PageStore.get`."""
-        self._check(pool)
+        check_name("pool", pool)
+        self._check_open()
         known = self._pools.get(pool, _Pool()).pages
         found = []
         for page_id in page_ids:
@@ -92,29 +94,34 @@ class MemoryStore:
 
     def scan(self, pool: str, session: str, *, from_ordinal: int = 0) -> Iterator[Page]:
         """See `PageStore.scan`."""
-        self._check(pool, session)
+        check_place(pool, session)
+        self._check_open()
         pages = self._session(pool, session).pages
         return (pages[ordinal] for ordinal in range(max(0, from_ordinal), len(pages)))
 
     def page_count(self, pool: str, session: str) -> int:
         """See `PageStore.page_count`."""
-        self._check(pool, session)
+        check_place(pool, session)
+        self._check_open()
         return len(self._session(pool, session).pages)
 
     def postings(self, pool: str, session: str) -> Postings:
         """See `PageStore.postings`."""
-        self._check(pool, session)
+        check_place(pool, session)
+        self._check_open()
         return self._session(pool, session).index
 
     def sessions(self, pool: str) -> tuple[str, ...]:
         """See `PageStore.sessions`."""
-        self._check(pool)
+        check_name("pool", pool)
+        self._check_open()
         with self._lock:
             return tuple(self._pools.get(pool, _Pool()).sessions)
 
     def set_setting(self, pool: str, session: str, key: str, value: str | None) -> None:
         """See `PageStore.set_setting`."""
-        self._check(pool, session)
+        check_place(pool, session)
+        self._check_open()
         check_setting(key, value)
         with self._lock:
             if value is None:
@@ -125,7 +132,8 @@ class MemoryStore:
 
     def settings(self, pool: str, session: str) -> Mapping[str, str]:
         """See `PageStore.settings`."""
-        self._check(pool, session)
+        check_place(pool, session)
+        self._check_open()
         with self._lock:
             return dict(self._session(pool, session).settings)
 
@@ -133,10 +141,7 @@ class MemoryStore:
         """See `PageStore.close`."""
         self._is_closed = True
 
-    def _check(self, pool: str, session: str | None = None) -> None:
-        check_name("pool", pool)
-        if session is not None:
-            check_name("session", session)
+    def _check_open(self) -> None:
         if self._is_closed:
             raise StoreError("memory store", "it is closed", "open a new one")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from context_gatekeeper.errors import ConfigError, PageNotFoundError
 from context_gatekeeper.types import PageId
 
-__all__ = ["MAX_NAME_CHARS", "check_name", "misplaced_ordinal", "unknown_page"]
+__all__ = ["MAX_NAME_CHARS", "check_name", "check_place", "misplaced_ordinal", "unknown_page"]
 
 MAX_NAME_CHARS = 512
 """Longest name in characters: room for a path or a hash, too short to smuggle a text in."""
@@ -25,6 +25,12 @@ def check_name(what: str, name: object) -> None:
             f"it is blank, longer than {MAX_NAME_CHARS} characters or holds NUL",
             "choose another name",
         )
+
+
+def check_place(pool: object, session: object) -> None:
+    """Raise ConfigError unless both names can be such."""
+    check_name("pool", pool)
+    check_name("session", session)
 
 
 def misplaced_ordinal(session: str, ordinal: int, page_count: int) -> ConfigError:

@@ -20,7 +20,7 @@ from context_gatekeeper.errors import ConfigError, StoreError
 from context_gatekeeper.ports import Postings
 from context_gatekeeper.stores import rows
 from context_gatekeeper.stores.drafts import check_places, check_setting, checked_drafts
-from context_gatekeeper.stores.names import check_name
+from context_gatekeeper.stores.names import check_name, check_place
 from context_gatekeeper.stores.postings import PostingIndex
 from context_gatekeeper.stores.sqlite_file import connect_reading, connect_writing, prepare_file, store_errors
 from context_gatekeeper.stores.sqlite_statements import (
@@ -93,7 +93,7 @@ class SqliteStore:
         self, pool: str, session: str, drafts: Sequence[PageDraft], *, idempotency_key: str | None = None
     ) -> tuple[Page, ...]:
         """See `PageStore.append`."""
-        _check_names(pool, session)
+        check_place(pool, session)
         if idempotency_key is not None:
             check_name("idempotency key", idempotency_key)
         checked = checked_drafts(drafts)
@@ -156,7 +156,7 @@ class SqliteStore:
 
     def set_setting(self, pool: str, session: str, key: str, value: str | None) -> None:
         """See `PageStore.set_setting`."""
-        _check_names(pool, session)
+        check_place(pool, session)
         check_setting(key, value)
         with self._writing() as connection:
             here = self._find_session(connection, pool, session)
@@ -219,7 +219,7 @@ class SqliteStore:
     # -- inside -----------------------------------------------------------------------------
 
     def _session(self, pool: str, session: str) -> SessionRow | None:
-        _check_names(pool, session)
+        check_place(pool, session)
         with self._reading() as connection:
             return self._find_session(connection, pool, session)
 
@@ -254,8 +254,3 @@ class SqliteStore:
             if index is not None and index.page_count == pages[0].ordinal:
                 for page in pages:
                     index.add_page(page.ordinal, page.terms)
-
-
-def _check_names(pool: str, session: str) -> None:
-    check_name("pool", pool)
-    check_name("session", session)
