@@ -17,7 +17,7 @@ def figure_tables(figures: Mapping[str, Any]) -> Iterator[str]:
     for name, value in figures.items():
         if isinstance(value, Mapping) and value:
             yield from _group(name, value)
-        elif _is_group(value):
+        elif isinstance(value, list) and _is_group(value):
             yield from ["", name]
             yield from (f"- {json.dumps(example, ensure_ascii=False)}" for example in value)
 
