@@ -277,23 +277,22 @@ def _take_newest(
         step: what a block gains by its number.
         known: blocks that are in ``best``, or were left out of it, already.
     """
-    is_full = len(best) == limit
     newest = members.bit_length()
-    if is_full and (total + step * newest, newest) <= best[0]:
+    if len(best) == limit and (total + step * newest, newest) <= best[0]:
         return
-    for block in newest_first(members):
-        if block in known:
-            continue
-        entry = (total + step * (block + 1), block)
-        if is_full:
-            if entry < best[0]:
-                return
-            heapreplace(best, entry)
-        else:
-            best.append(entry)
+    while members and len(best) < limit:
+        newest = members.bit_length()
+        members ^= 1 << (newest - 1)
+        if newest - 1 not in known:
+            best.append((total + step * newest, newest - 1))
             if len(best) == limit:
-                is_full = True
                 heapify(best)
+    for block in newest_first(members):
+        entry = (total + step * (block + 1), block)
+        if entry < best[0]:
+            return
+        if block not in known:
+            heapreplace(best, entry)
 
 
 def _inside(blocks: Collection[int], block_count: int) -> Iterator[int]:
