@@ -1,0 +1,152 @@
+"""Command line of the measurements: ``python -m benchmarks --help``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.hostile import measure_text
+from benchmarks.imports import measure_import
+from benchmarks.rankers import PEERS
+from benchmarks.select import SelectSettings, measure_select
+
+__all__ = ["main"]
+
+
+@click.group()
+def main() -> None:
+    """Speed of context-gatekeeper beside its peers. Every command takes --json."""
+
+
+@main.command("select")
+@click.option("--sizes", default="1000,10000,100000", show_default=True, help="Turns, separated by commas.")
+@click.option("--peers", default="", help=f"Of {','.join(PEERS)}; none by default.")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="JSON Lines of conversations to splice turns from, instead of made texts.",
+)
+@click.option("--seed", default=7, show_default=True, help="Of the corpus and the queries.")
+@click.option("--queries", default=200, show_default=True, type=click.IntRange(min=10), help="Measured queries.")
+@click.option("--facade-max", default=10_000, show_default=True, help="Largest size for the whole select and add_turn.")
+@click.option(
+    "--seconds-per-peer",
+    default=20.0,
+    show_default=True,
+    help="Slower peers get fewer repetitions; ratios stay paired.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def select_command(
+    sizes: str,
+    peers: str,
+    data: Path | None,
+    seed: int,
+    queries: int,
+    facade_max: int,
+    seconds_per_peer: float,
+    as_json: bool,
+) -> None:
+    """Make a turn searchable and rank the top 20, interleaved with the peers."""
+    settings = SelectSettings(
+        sizes=_numbers(sizes),
+        peers=_names(peers),
+        data=data,
+        seed=seed,
+        queries=queries,
+        facade_max=facade_max,
+        seconds_per_peer=seconds_per_peer,
+    )
+    result = measure_select(settings, lambda line: click.echo(line, err=True))
+    if as_json:
+        click.echo(json.dumps(result))
+    else:
+        _print_sizes(result["sizes"])
+
+
+@main.command("import")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def import_command(as_json: bool) -> None:
+    """Import time of the package, median of 15 fresh interpreters."""
+    _print_flat(dict(measure_import()), as_json)
+
+
+@main.command("text")
+@click.option("--characters", default=100_000, show_default=True, type=click.IntRange(min=100), help="Of each text.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def text_command(characters: int, as_json: bool) -> None:
+    """Hostile texts through add_turn: seconds by kind, growth from half the length."""
+    result = measure_text(characters)
+    if as_json:
+        click.echo(json.dumps(result))
+        return
+    seconds, growth = result["seconds"], result["growth"]
+    assert isinstance(seconds, dict)
+    assert isinstance(growth, dict)
+    rows = [[name, f"{took:.4f}", growth[name] or "-"] for name, took in sorted(seconds.items(), key=lambda e: -e[1])]
+    _print_table(["text", "seconds", "growth"], rows)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        numbers = tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 100:
+        raise click.BadParameter(
+            f"{text!r} is no list of sizes; pass whole numbers from 100 on, as 1000,10000", param_hint="--sizes"
+        )
+    return numbers
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    unknown = [name for name in names if name not in PEERS]
+    if unknown:
+        raise click.BadParameter(f"no peer {unknown[0]!r}; pass some of {', '.join(PEERS)}", param_hint="--peers")
+    return names
+
+
+def _print_flat(values: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(values))
+    else:
+        _print_table(["figure", "value"], [[key, _number(value)] for key, value in values.items()])
+
+
+def _print_sizes(sizes: dict[str, dict[str, Any]]) -> None:
+    for size, engines in sizes.items():
+        click.echo(f"{size} turns")
+        ratios = engines["ratio"]
+        rows = []
+        for name in ("ours", *ratios):
+            figures = engines[name]
+            rows.append(
+                [
+                    name,
+                    _number(figures.get("add_memory_us", figures.get("add_us"))),
+                    *(_number(figures[key]) for key in ("rank_p50_ms", "rank_p99_ms", "turn_cycle_ms")),
+                    *(_number(ratios[name][key]) if name in ratios else "1" for key in ("rank_p50", "turn_cycle")),
+                ]
+            )
+        _print_table(["engine", "add us", "rank p50 ms", "rank p99 ms", "cycle ms", "ours/rank", "ours/cycle"], rows)
+        shown = ("add_sqlite_us", "add_sqlite_wall_us", "bm25_p50_ms", "select_p50_ms", "add_turn_p50_ms", "rss_mb")
+        _print_table(["ours", "value"], [[key, _number(engines["ours"][key])] for key in shown])
+        click.echo("")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _print_table(head: list[str], rows: list[list[Any]]) -> None:
+    click.echo("| " + " | ".join(head) + " |")
+    click.echo("|" + "---|" * len(head))
+    for row in rows:
+        click.echo("| " + " | ".join(str(cell) for cell in row) + " |")
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks")
