@@ -22,6 +22,7 @@ from context_gatekeeper.entrypoints.cli.demo import run_demo
 from context_gatekeeper.entrypoints.cli.face import Face, face_options, selection_options, with_face
 from context_gatekeeper.entrypoints.cli.history import open_history
 from context_gatekeeper.entrypoints.cli.terminal import (
+    OutputClosedError,
     Painter,
     Tint,
     make_streams_tolerant,
@@ -189,8 +190,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         say(to_stderr=True)
         return _INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the output has seen enough; the interpreter must not fail when it flushes.
+    except OutputClosedError:
+        # The interpreter must not fail when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _FINE
     return result if isinstance(result, int) else _FINE

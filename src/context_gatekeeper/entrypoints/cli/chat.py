@@ -201,8 +201,7 @@ class _Printer:
         if self._face.as_json or (piece.is_thinking and not self._face.painter.is_on):
             return
         text = printable(piece.text)
-        sys.stdout.write(self._face.paint(text, Tint.DEBUG) if piece.is_thinking else text)
-        sys.stdout.flush()
+        say(self._face.paint(text, Tint.DEBUG) if piece.is_thinking else text, is_piece=True)
         self._is_mid_line = True
 
     def end(self) -> None:

@@ -13,6 +13,7 @@ from unicodedata import combining, east_asian_width
 import click
 
 __all__ = [
+    "OutputClosedError",
     "Painter",
     "Tint",
     "clipped",
@@ -77,10 +78,21 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def say(line: str = "", *, to_stderr: bool = False) -> None:
-    """Print a line whose texts are printable already; it may hold colours."""
-    # click would strip colours from a pipe; they were decided on before.
-    click.echo(line, err=to_stderr, color=True)
+class OutputClosedError(Exception):
+    """Whoever read standard output has seen enough."""
+
+
+def say(line: str = "", *, to_stderr: bool = False, is_piece: bool = False) -> None:
+    """Print a line, or a piece of one, whose texts are printable already; it may hold colours.
+
+    Raises:
+        OutputClosedError: nobody reads any more.
+    """
+    try:
+        # click would strip colours from a pipe; they were decided on before.
+        click.echo(line, err=to_stderr, color=True, nl=not is_piece)
+    except BrokenPipeError:
+        raise OutputClosedError from None
 
 
 def clipped(text: str, columns: int) -> str:
