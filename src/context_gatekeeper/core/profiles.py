@@ -44,6 +44,7 @@ PROFILES = {
         SelectionProfile("strict"),
         SelectionProfile(
             "recall",
+            scoring=ScoreParams(candidate_limit=60),
             selection=SelectParams(redundancy=3, uses_score=True, reachable_only=True, fill_share=0.5),
             ranks_pages=True,
             keeps_topic=False,

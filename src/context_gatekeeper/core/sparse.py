@@ -53,6 +53,15 @@ class RecallParams:
     """Weight of the share of the query's mass found in the page's sitting, times the best score."""
     speaker_share: float = 0.25
     """Bonus for the speaker that the query names, times the best score."""
+    background_power: float = 0.5
+    """A term's background weight counts to this power beside its IDF; in talk between persons, whose facts are
+    told in everyday words, it does not count."""
+    assistant_share: float = 0.5
+    """Weight of an assistant's page beside a user's; 1 in talk between persons."""
+    recency_share: float = 0.5
+    """Bonus of the newest page, part of its own score; none in talk between persons."""
+    recency_pages: float = 200.0
+    """Pages after which that bonus has fallen to 1/e."""
     pool_limit: int = 400
     """Pages ranked before smoothing."""
 

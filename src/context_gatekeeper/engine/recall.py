@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
+from math import exp
 
 from context_gatekeeper.core.anchor import inverse_document_frequency
 from context_gatekeeper.core.profiles import SelectionProfile
 from context_gatekeeper.core.ranking import top_pages_bm25
 from context_gatekeeper.core.sparse import score_blocks, smooth_pages
-from context_gatekeeper.core.weights import is_exact
+from context_gatekeeper.core.weights import base_weight, is_exact
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import QueryReading
 from context_gatekeeper.engine.topic_tracker import TopicTracker
@@ -70,8 +71,11 @@ def rank_pages(
 ) -> list[tuple[int, float]]:
     """Pages by BM25 and what their neighbours found: (ordinal, score), best first, ties to the older."""
     params = profile.recall
+    power = 0.0 if tracker.names_speakers else params.background_power
     idf = {
-        term: inverse_document_frequency(postings.document_frequency(term), postings.block_count) * share
+        term: inverse_document_frequency(postings.document_frequency(term), postings.block_count)
+        * share
+        * base_weight(term) ** power
         for term, share in reading.scan.shares.items()
         if postings.document_frequency(term)
     }
@@ -86,9 +90,15 @@ def rank_pages(
     def exists(ordinal: int) -> bool:
         return 0 <= ordinal < count and postings.page_length(ordinal) > 0
 
+    own = dict(ranked)
+    if not tracker.names_speakers:
+        own = {page: weight * (params.assistant_share if page & 1 else 1.0) for page, weight in own.items()}
     smoothed = smooth_pages(
-        dict(ranked), lambda ordinal: sittings.get(tracker.sitting_of[ordinal >> 1], 0.0), speakers.__contains__, exists, params
+        own, lambda ordinal: sittings.get(tracker.sitting_of[ordinal >> 1], 0.0), speakers.__contains__, exists, params
     )
+    if not tracker.names_speakers:
+        for page in smoothed:
+            smoothed[page] *= 1.0 + params.recency_share * exp(-(count - 1 - page) / params.recency_pages)
     return sorted(smoothed.items(), key=lambda item: (-item[1], item[0]))
 
 

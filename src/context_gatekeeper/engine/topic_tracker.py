@@ -85,6 +85,8 @@ class TopicTracker:
         self.segment_starts = array("I")
         self.last_form: QueryForm | None = None
         self.last_time: float | None = None
+        self.names_speakers = False
+        """Whether any page tells who speaks: talk between persons, both of whose sides carry facts."""
         self.sitting_of = array("I")
         """Turn id -> number of its sitting (day, where times are known)."""
 
@@ -152,6 +154,7 @@ class TopicTracker:
         new_sitting = self.is_new_day(time)
         previous = self.sitting_of[-1] if self.sitting_of else 0
         self.sitting_of.append(previous + bool(new_sitting))
+        self.names_speakers = self.names_speakers or bool(turn.user.speaker or turn.assistant.speaker)
         if time is not None:
             self.last_time = time
         self.last_form = read_form(scan_text)
