@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
-__all__ = ["ROUNDING", "Slot", "best_patterns", "bits_from", "newest_first"]
+__all__ = ["ROUNDING", "WINDOW_BITS", "Slot", "best_patterns", "bits_from", "newest_first", "newest_windows"]
 
-_FIRST_WINDOW_BITS = 2048
+WINDOW_BITS = 2048
 """Members are read off in windows: small integers are quick to take apart, whole sets are not."""
 _WINDOW_GROWTH = 4
 ROUNDING = 1.0 + 1e-9
@@ -30,23 +30,29 @@ def bits_from(numbers: Iterable[int], size: int) -> int:
     return int.from_bytes(octets, "little")
 
 
-def newest_first(members: int) -> Iterator[int]:
-    """The members of a set by falling number; lazy, so that reading the first few is cheap."""
-    window_bits = _FIRST_WINDOW_BITS
-    shift = members.bit_length() - window_bits
-    while shift > 0:
+def newest_windows(members: int) -> Iterator[tuple[int, int]]:
+    """A set in pieces, the highest numbers first: (shift, window) with member - shift for each member.
+
+    Lazy, and the pieces grow, so that reading the first few members is cheap and reading all
+    costs a few passes.
+    """
+    window_bits = WINDOW_BITS
+    while members:
+        shift = max(0, members.bit_length() - window_bits)
         window = members >> shift
         members ^= window << shift
+        window_bits *= _WINDOW_GROWTH
+        yield shift, window
+
+
+def newest_first(members: int) -> Iterator[int]:
+    """The members of a set by falling number; lazy."""
+    for shift, pending in newest_windows(members):
+        window = pending
         while window:
             highest = window.bit_length() - 1
             window ^= 1 << highest
             yield shift + highest
-        window_bits *= _WINDOW_GROWTH
-        shift = members.bit_length() - window_bits
-    while members:
-        highest = members.bit_length() - 1
-        members ^= 1 << highest
-        yield highest
 
 
 def best_patterns(slots: Sequence[Slot], universe: int) -> Iterator[tuple[float, int]]:
