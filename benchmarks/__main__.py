@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ __all__ = ["main"]
 @click.group()
 def main() -> None:
     """Speed of context-gatekeeper beside its peers. Every command takes --json."""
+    logging.getLogger("context_gatekeeper").setLevel(logging.ERROR)  # Long turns warn; here they are meant to be.
 
 
 @main.command("select")

@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from math import log
-from time import process_time, thread_time
 from typing import Any, Protocol
 
 from context_gatekeeper.core.ranking import top_blocks, top_pages_bm25
@@ -29,8 +28,8 @@ class Ranker(Protocol):
     """One engine that holds the corpus."""
 
     @property
-    def clock(self) -> Callable[[], float]:
-        """CPU clock that sees all of the engine's work and nobody else's."""
+    def has_threads(self) -> bool:
+        """Whether it works in threads of its own, beside the caller's."""
         ...
 
     def add(self, document: Document) -> None:
@@ -64,15 +63,12 @@ class Vocabulary:
 class OurRanker:
     """`PostingIndex` and `top_blocks` with the documented weights."""
 
+    has_threads = False
+
     def __init__(self, documents: Sequence[Document]) -> None:
         self.index = PostingIndex()
         for document in documents:
             self.add(document)
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        """One thread does everything."""
-        return thread_time
 
     def add(self, document: Document) -> None:
         """Both pages of the turn."""
@@ -120,6 +116,8 @@ class OurBm25(OurRanker):
 class _Tantivy:
     """tantivy: one writer thread, committed and reloaded after every added turn; segments merged after the build."""
 
+    has_threads = True
+
     def __init__(self, documents: Sequence[Document]) -> None:
         self._tantivy = import_module("tantivy")
         self._vocabulary = Vocabulary()
@@ -136,11 +134,6 @@ class _Tantivy:
         self._writer.wait_merging_threads()
         self._writer = self._index.writer(50_000_000, 1)
         self._reload()
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        """Its threads count."""
-        return process_time
 
     def add(self, document: Document) -> None:
         self._write(document)
@@ -177,6 +170,8 @@ class _Tantivy:
 class _Fts5:
     """SQLite's FTS5, in memory, contentless, committed after every added turn; ``rank`` is its BM25."""
 
+    has_threads = False
+
     def __init__(self, documents: Sequence[Document]) -> None:
         self._vocabulary = Vocabulary()
         self._database = sqlite3.connect(":memory:")
@@ -185,10 +180,6 @@ class _Fts5:
         self._database.executemany("INSERT INTO turns(rowid, body) VALUES (?, ?)", rows)
         self._database.commit()
         self._count = len(documents)
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        return thread_time
 
     def add(self, document: Document) -> None:
         self._database.execute("INSERT INTO turns(rowid, body) VALUES (?, ?)", (self._count, self._text(document)))
@@ -209,16 +200,14 @@ class _Fts5:
 class _RankBm25:
     """rank_bm25's BM25Okapi; it has no way to add a document but to build the index again."""
 
+    has_threads = False
+
     def __init__(self, documents: Sequence[Document]) -> None:
         self._make = import_module("rank_bm25").BM25Okapi
         self._vocabulary = Vocabulary()
         self._corpus = [self._vocabulary.words(document) for document in documents]
         self._index = self._make(self._corpus)
         self._numbers = list(range(len(self._corpus)))
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        return process_time
 
     def add(self, document: Document) -> None:
         self._numbers.append(len(self._corpus))
@@ -235,15 +224,13 @@ class _RankBm25:
 class _Bm25s:
     """bm25s on numpy; it has no way to add a document but to build the index again."""
 
+    has_threads = False
+
     def __init__(self, documents: Sequence[Document]) -> None:
         self._bm25s = import_module("bm25s")
         self._vocabulary = Vocabulary()
         self._corpus = [self._vocabulary.words(document) for document in documents]
         self._build()
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        return process_time
 
     def add(self, document: Document) -> None:
         self._corpus.append(self._vocabulary.words(document))

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter, thread_time
+from time import perf_counter, process_time, thread_time
 from typing import Any
 
 from benchmarks.corpus import Corpus, SyntheticTurn, load_texts
@@ -66,7 +66,7 @@ def measure_select(settings: SelectSettings, report: Report) -> dict[str, Any]:
     return {
         "sizes": {str(size): _measure_size(size, settings, report) for size in settings.sizes},
         "method": {
-            "clock": "CPU of the engine's thread; of the whole process for tantivy, rank_bm25 and bm25s",
+            "clock": "CPU of the calling thread, and for adding what the engine's own threads used",
             "calls_in_a_row": _CALLS_IN_A_ROW,
             "sqlite_synchronous": SYNCHRONOUS,
             "seed": settings.seed,
@@ -141,7 +141,7 @@ class _Race:
         for ranker in (self._ours, *self._peers.values()):
             spent = 0.0
             for terms in queries:
-                spent += _timed(ranker.clock, ranker.rank, ranker.prepare(terms))
+                spent += _timed(ranker.rank, ranker.prepare(terms))
                 if spent > self._budget:
                     break
 
@@ -166,40 +166,50 @@ class _Race:
             self.samples[name].rank.append(quickest)
 
     def add(self, turns: Sequence[Document]) -> None:
-        """Make turns searchable in every engine, three in a row (the quickest counts), while its budget lasts."""
+        """Make turns searchable in every engine, three in a row, while its budget lasts.
+
+        What an engine's own threads do meanwhile (merging) is shared out over its turns.
+        """
         spent = dict.fromkeys(self._peers, 0.0)
+        process_started, thread_started = process_time(), thread_time()
         for start in range(0, len(turns) - _CALLS_IN_A_ROW + 1, _CALLS_IN_A_ROW):
             row = turns[start : start + _CALLS_IN_A_ROW]
-            ours = min(_timed(self._ours.clock, self._ours.add, turn) for turn in row)
-            self.samples["ours"].add.append(ours)
+            ours = [_timed(self._ours.add, turn) for turn in row]
+            self.samples["ours"].add.extend(ours)
             for name, peer in self._peers.items():
                 if spent[name] > self._budget and start >= _MIN_REPETITIONS * _CALLS_IN_A_ROW:
                     continue
-                seconds = [_timed(peer.clock, peer.add, row[0])]
+                seconds = [_timed(peer.add, row[0])]
                 if seconds[0] < _LONG_CALL_SECONDS:
-                    seconds += [_timed(peer.clock, peer.add, turn) for turn in row[1:]]
+                    seconds += [_timed(peer.add, turn) for turn in row[1:]]
                 spent[name] += sum(seconds)
-                self.samples[name].add.append(min(seconds))
-                self.beside[name].add.append(ours)
+                self.samples[name].add.extend(seconds)
+                self.beside[name].add.extend(ours)
+        elsewhere = (process_time() - process_started) - (thread_time() - thread_started)
+        for name, peer in self._peers.items():
+            if peer.has_threads:
+                added = self.samples[name].add
+                self.samples[name].add = [seconds + elsewhere / len(added) for seconds in added]
 
     def repetitions(self) -> dict[str, dict[str, int]]:
         """How many samples each engine has."""
         return {name: {"rank": len(kept.rank), "add": len(kept.add)} for name, kept in self.samples.items()}
 
 
-def _timed(clock: Callable[[], float], work: Callable[[Any], object], argument: Any) -> float:
-    started = clock()
+def _timed(work: Callable[[Any], object], argument: Any) -> float:
+    """CPU seconds of this thread; only `_Race.add` meets work in other threads, and counts it."""
+    started = thread_time()
     work(argument)
-    return clock() - started
+    return thread_time() - started
 
 
 def _rank_calls(ranker: Ranker, terms: Sequence[str]) -> tuple[float, float]:
     """(seconds of the first call, of the quickest of three in a row); long calls are made once."""
     query = ranker.prepare(terms)
-    first = _timed(ranker.clock, ranker.rank, query)
+    first = _timed(ranker.rank, query)
     if first >= _LONG_CALL_SECONDS:
         return first, first
-    return first, min(first, *(_timed(ranker.clock, ranker.rank, query) for _ in range(_CALLS_IN_A_ROW - 1)))
+    return first, min(first, *(_timed(ranker.rank, query) for _ in range(_CALLS_IN_A_ROW - 1)))
 
 
 def _ours_keys(kept: _Samples) -> dict[str, Any]:
@@ -278,12 +288,12 @@ def _measure_facade(
     gatekeeper = ContextGatekeeper()
     for turn in turns[:size]:
         gatekeeper.add_turn(turn.user_text, turn.assistant_text)
-    selects = [_timed(thread_time, gatekeeper.select, text) for text in asked[:_FACADE_SAMPLES]]
+    selects = [_timed(gatekeeper.select, text) for text in asked[:_FACADE_SAMPLES]]
 
     def add(turn: SyntheticTurn) -> None:
         gatekeeper.add_turn(turn.user_text, turn.assistant_text)
 
-    adds = [_timed(thread_time, add, turn) for turn in turns[size:][:_FACADE_SAMPLES]]
+    adds = [_timed(add, turn) for turn in turns[size:][:_FACADE_SAMPLES]]
     gatekeeper.close()
     values = (percentile(selects, 0.5), percentile(selects, 0.99), percentile(adds, 0.5), percentile(adds, 0.99))
     return {key: seconds * 1e3 for key, seconds in zip(keys, values, strict=True)}
