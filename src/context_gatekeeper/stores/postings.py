@@ -93,9 +93,10 @@ class PostingIndex:
                 "add pages in ascending order, each once",
             )
         is_user_page = not ordinal & 1
+        if terms and max(terms.values()) > MAX_FREQUENCY:
+            terms = {term: min(occurrences, MAX_FREQUENCY) for term, occurrences in terms.items()}
         entries = self._entries
-        page_length = 0
-        for term, occurrences in terms.items():
+        for term, frequency in terms.items():
             entry = entries.get(term)
             if entry is None:
                 entry = entries[term] = _TermEntry()
@@ -105,11 +106,11 @@ class PostingIndex:
                 entry.block_total += 1
             elif not ordinals or ordinals[-1] != ordinal - 1:
                 entry.block_total += 1
-            frequency = min(occurrences, MAX_FREQUENCY)
-            entry.highest_frequency = max(entry.highest_frequency, frequency)
             ordinals.append(ordinal)
             entry.frequencies.append(frequency)
-            page_length += frequency
+            if frequency > 1 and frequency > entry.highest_frequency:
+                entry.highest_frequency = frequency
+        page_length = sum(terms.values())
         if ordinal > len(lengths):
             lengths.frombytes(bytes(lengths.itemsize * (ordinal - len(lengths))))
         lengths.append(page_length)
