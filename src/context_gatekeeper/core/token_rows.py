@@ -49,32 +49,35 @@ class TokenRow:
     """surcharge of a Han character outside the 400 commonest"""
     hantrad: float = 0.35
     """surcharge of a traditional Han character"""
+    gluedlong: float = 0.0
+    """each letter beyond 5 of a word behind a character that is no blank (paths, identifiers)"""
     blob: float = 1.0
     """1.5 characters of base64 or hex"""
 
 
 FAMILIES = {
     "o200k": TokenRow(
-        word=0.979,
-        w8=0.078,
-        w13=0.152,
-        hump=0.454,
-        dig=1.209,
-        spdig=1.643,
-        ind=0.471,
-        nl=0.772,
-        han=0.599,
+        word=0.989,
+        w8=0.068,
+        w13=0.117,
+        hump=0.404,
+        dig=1.241,
+        spdig=1.628,
+        ind=0.488,
+        nl=0.786,
+        han=0.602,
         kana=0.711,
         hangul=0.717,
         cyr=0.259,
         latin=0.322,
-        cjkp=1.259,
-        pr=0.733,
-        pe=0.334,
-        oth=0.87,
-        hanrare=0.274,
-        hantrad=0.345,
-        blob=0.392,
+        cjkp=1.221,
+        pr=0.682,
+        pe=0.333,
+        oth=0.861,
+        hanrare=0.278,
+        hantrad=0.341,
+        gluedlong=0.073,
+        blob=0.394,
     ),
     "cl100k": TokenRow(
         1.041,

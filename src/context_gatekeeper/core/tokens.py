@@ -76,6 +76,9 @@ def count_features(text: str) -> dict[str, float]:
         length = len(piece)
         if kind == "word":
             counts["word"] += 1
+            start = match.start()
+            if start and not text[start - 1].isspace():
+                counts["gluedlong"] += max(0, length - 5)
             if length > 7:
                 counts["w8"] += min(length, 12) - 7
                 counts["w13"] += max(0, length - 12)
@@ -126,6 +129,7 @@ def _count_blob(piece: str, counts: dict[str, float]) -> None:
     for part in parts:
         if part.isalpha():
             counts["word"] += 1
+            counts["gluedlong"] += max(0, len(part) - 5)
             counts["w8"] += max(0, min(len(part), 12) - 7)
             counts["w13"] += max(0, len(part) - 12)
             counts["hump"] += len(_HUMP.findall(part))
