@@ -148,6 +148,8 @@ def _check_identity(path: str, deadline: float) -> None:
 
 def _foreign_cause(path: str) -> str | None:
     """Why the file is not ours; None when it is, or is empty. Takes no lock and writes nothing, not even a log."""
+    if Path(path).stat().st_size == 1:
+        return "it is no page store (it holds one byte)"  # SQLite takes such a file for an empty one
     with closing(_connect(path, 0, "mode=ro&immutable=1")) as connection:
         try:
             application_id, version, pages = (
