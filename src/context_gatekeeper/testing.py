@@ -161,13 +161,13 @@ class FakeProvider:
         """Keep a good request and choose its answer (called by the server)."""
         with self._lock:
             self.requests.append(request)
-            if callable(self._replies):
-                chosen = self._replies(request)
-            elif self._used < len(self._replies):
-                chosen = self._replies[self._used]
-                self._used += 1
-            else:
-                chosen = echo_reply(request)
+            place = self._used
+            self._used += 1
+        # A function may wait, and must not hold up other requests meanwhile.
+        if callable(self._replies):
+            chosen = self._replies(request)
+        else:
+            chosen = self._replies[place] if place < len(self._replies) else echo_reply(request)
         return FakeReply(chosen) if isinstance(chosen, str) else chosen
 
 
