@@ -16,6 +16,18 @@ from benchmarks.select import SelectSettings, measure_select
 
 __all__ = ["main"]
 
+_ENGINE_FIGURES = ("add_us", "rank_p50_ms", "rank_p99_ms", "rank_warm_p50_ms", "turn_cycle_ms")
+_RATIOS = ("rank_p50", "rank_warm_p50", "turn_cycle")
+_OUR_FIGURES = (
+    "add_memory_us",
+    "add_sqlite_us",
+    "add_sqlite_wall_us",
+    "bm25_p50_ms",
+    "select_p50_ms",
+    "add_turn_p50_ms",
+    "rss_mb",
+)
+
 
 @click.group()
 def main() -> None:
@@ -119,23 +131,17 @@ def _print_flat(values: dict[str, Any], as_json: bool) -> None:
 
 
 def _print_sizes(sizes: dict[str, dict[str, Any]]) -> None:
+    head = ["engine", "add us", "rank p50 ms", "p99", "warm p50", "cycle ms", "ours/rank", "ours/warm", "ours/cycle"]
     for size, engines in sizes.items():
         click.echo(f"{size} turns")
         ratios = engines["ratio"]
         rows = []
         for name in ("ours", *ratios):
-            figures = engines[name]
-            rows.append(
-                [
-                    name,
-                    _number(figures.get("add_memory_us", figures.get("add_us"))),
-                    *(_number(figures[key]) for key in ("rank_p50_ms", "rank_p99_ms", "turn_cycle_ms")),
-                    *(_number(ratios[name][key]) if name in ratios else "1" for key in ("rank_p50", "turn_cycle")),
-                ]
-            )
-        _print_table(["engine", "add us", "rank p50 ms", "rank p99 ms", "cycle ms", "ours/rank", "ours/cycle"], rows)
-        shown = ("add_sqlite_us", "add_sqlite_wall_us", "bm25_p50_ms", "select_p50_ms", "add_turn_p50_ms", "rss_mb")
-        _print_table(["ours", "value"], [[key, _number(engines["ours"][key])] for key in shown])
+            figures = [engines[name][key] for key in _ENGINE_FIGURES]
+            shares = [ratios[name][key] for key in _RATIOS] if name in ratios else [1.0] * len(_RATIOS)
+            rows.append([name, *map(_number, figures + shares)])
+        _print_table(head, rows)
+        _print_table(["ours", "value"], [[key, _number(engines["ours"][key])] for key in _OUR_FIGURES])
         click.echo("")
 
 
