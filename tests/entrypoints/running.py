@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 DEADLINE_SECONDS = 60
+PATIENCE_SECONDS = 5
 ROOT = Path(__file__).parents[2]
 EXAMPLE_ZH = ROOT / "examples" / "data" / "assistant_zh.jsonl"
 EXAMPLE_EN = ROOT / "examples" / "data" / "assistant_en.jsonl"
@@ -108,8 +109,15 @@ class OnTerminal:
         os.write(self._ours, text.encode())
 
     def interrupt(self) -> None:
-        """Ctrl-C."""
-        self._process.send_signal(signal.SIGINT)
+        """Ctrl-C, again if nothing comes of it.
+
+        A signal that arrives right before the process waits for input is noticed by the next one only.
+        """
+        for _ in range(DEADLINE_SECONDS // PATIENCE_SECONDS):
+            self._process.send_signal(signal.SIGINT)
+            if select.select([self._ours], [], [], PATIENCE_SECONDS)[0]:
+                return
+        raise AssertionError(f"Ctrl-C was not noticed after {self.shown!r}")
 
     def end(self) -> int:
         """Read to the end; the exit code."""

@@ -10,9 +10,10 @@ from threading import Thread
 import pytest
 
 from context_gatekeeper.entrypoints.endpoints import Endpoint, Route
+from context_gatekeeper.entrypoints.faults import service_message
 from context_gatekeeper.entrypoints.thinking import ReplyPiece
 from context_gatekeeper.entrypoints.upstream import ChatClient, Reply
-from context_gatekeeper.errors import UpstreamError
+from context_gatekeeper.errors import ConfigError, UpstreamError
 from context_gatekeeper.testing import FakeProvider, FakeReply
 
 ROUTES = (Route.CHAT_COMPLETIONS, Route.MESSAGES)
@@ -46,10 +47,10 @@ def route(request: pytest.FixtureRequest) -> Route:
 @pytest.mark.parametrize("is_stream", [True, False], ids=["stream", "whole"])
 def test_the_answer_comes_without_thinking_and_with_usage(route: Route, is_stream: bool) -> None:
     answer = "The lock <think>er</think> 锁\u2028 expires.\n\nTwice."
-    with FakeProvider([FakeReply(answer, thinking="hm, </thi locks")]) as provider:
+    with FakeProvider([FakeReply(answer, thinking="hm, </th locks")]) as provider:
         reply, pieces = ask(provider, route, ASK, is_stream=is_stream)
         assert reply.text == answer
-        assert reply.thinking.strip() == "hm, </thi locks"
+        assert reply.thinking.strip() == "hm, </th locks"
         assert reply.usage.prompt_tokens == provider.requests[0].prompt_tokens > 0
         assert reply.usage.completion_tokens > 0
     assert provider.requests[0].is_stream is is_stream
@@ -130,6 +131,25 @@ def test_a_long_message_of_the_service_is_one_short_line(route: Route) -> None:
         ask(provider, route, ASK, is_stream=True)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+def test_thinking_in_a_field_of_its_own_is_thinking() -> None:
+    content = (
+        b'data: {"choices": [{"delta": {"reasoning_content": "hm"}}]}\n\n'
+        b'data: {"choices": [{"delta": {"content": "ha"}}]}\n\ndata: [DONE]\n\n'
+    )
+    reply = ask_raw("text/event-stream", content)
+    assert (reply.text, reply.thinking) == ("ha", "hm")
+
+
+def test_a_refusal_that_is_no_json_is_quoted_as_it_is(route: Route) -> None:
+    assert service_message("<h1>Bad\ngateway</h1>", Endpoint("x", "u", route, "m", "Bad")) == "<h1><key> gateway</h1>"
+
+
+def test_an_address_that_is_none_is_an_error_of_the_settings() -> None:
+    with ChatClient(Endpoint("x", "http://[::bad/v1", Route.CHAT_COMPLETIONS, "m")) as client:
+        with pytest.raises(ConfigError, match="address http://"):
+            client.ask(ASK)
 
 
 class RawServer:

@@ -80,6 +80,23 @@ def broken(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ({"content_type": "code", "text": "print(1)"}, "print(1)"),
+        ({"content_type": "text", "parts": ["one", {"text": "spoken"}, {"odd": 1}, 7]}, "one\nspoken\n[part]"),
+        ({"content_type": "reasoning_recap", "content": "Thought for 9 s"}, ""),
+        (None, ""),
+    ],
+)
+def test_every_kind_of_content_gives_its_text(tmp_path: Path, content: Any, text: str) -> None:
+    nodes = {
+        "q": {"message": {"author": {"role": "user"}, "content": {"parts": ["asked"]}}, "parent": None},
+        "a": {"message": {"author": {"role": "assistant"}, "content": content}, "parent": "q"},
+    }
+    assert read(tmp_path / "c.json", {"mapping": nodes, "current_node": "a"}) == [[("asked", text)]]
+
+
+@pytest.mark.parametrize(
     ("conversation", "cause"),
     [
         ({"mapping": [], "current_node": "x"}, "'mapping' is no tree"),

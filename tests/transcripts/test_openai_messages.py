@@ -64,14 +64,15 @@ def test_several_conversations_a_line_each_keep_their_ids(tmp_path: Path) -> Non
 
 def test_tool_calls_and_results_belong_to_the_assistants_side(tmp_path: Path) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "grep", "arguments": '{"pattern": "lock"}'}}
+    odd_call = {"function": {"arguments": {"as": "object"}}}
     messages = [
         {"role": "user", "content": "Find the lock."},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "assistant", "content": None, "tool_calls": [call, odd_call]},
         {"role": "tool", "tool_call_id": "c1", "content": "lock.py:7"},
         {"role": "assistant", "content": "It is in lock.py."},
     ]
     assert texts(read_text(tmp_path / "chat", json.dumps(messages))) == [
-        ("Find the lock.", '[grep] {"pattern": "lock"}\n\nlock.py:7\n\nIt is in lock.py.')
+        ("Find the lock.", '[grep] {"pattern": "lock"}\n[tool] {"as": "object"}\n\nlock.py:7\n\nIt is in lock.py.')
     ]
 
 

@@ -1,0 +1,53 @@
+"""What the terminal is given."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_gatekeeper.entrypoints.cli.terminal import Painter, Tint, clipped, one_line, pipe_table, printable
+
+
+def test_wide_characters_count_as_two_columns_so_that_tables_align() -> None:
+    assert pipe_table(("turn", "text"), [(7, "锁"), (12, "lock")], right="r") == [
+        "| turn | text |",
+        "|-----:|------|",
+        "|    7 | 锁   |",
+        "|   12 | lock |",
+    ]
+
+
+def test_a_cell_can_neither_add_a_column_nor_a_row() -> None:
+    assert pipe_table(("a",), [("x | y\nz",)])[2] == "| x \\| y z |"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "shown"),
+    [
+        ("short", 5, "short"),
+        ("too long", 6, "too..."),
+        ("分布式锁", 8, "分布式锁"),
+        ("分布式锁", 7, "分布..."),
+        ("a\n b", 9, "a b"),
+    ],
+)
+def test_a_text_is_cut_to_columns(text: str, columns: int, shown: str) -> None:
+    assert clipped(text, columns) == shown
+
+
+@given(st.text())
+def test_nothing_that_steers_a_terminal_comes_through(text: str) -> None:
+    controls = {chr(code) for code in [*range(0x20), *range(0x7F, 0xA0)]} - {"\n", "\t"}
+    assert not controls & set(printable(text))
+    assert "\n" not in one_line(text)
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "Zs"])))
+def test_ordinary_text_comes_through_unchanged(text: str) -> None:
+    assert printable(text) == text
+
+
+def test_a_painter_that_is_off_leaves_text_alone() -> None:
+    assert Painter().paint("x", Tint.ERROR) == "x"
+    assert Painter(is_on=True).paint("x", Tint.WARN) == "\x1b[38;2;251;191;36mx\x1b[0m"
