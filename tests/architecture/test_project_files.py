@@ -16,7 +16,7 @@ TEXTS = tuple(path for path in project_files() if path.suffix not in BINARY)
 # Written in pieces, so that this file does not hold what it looks for.
 MACHINE_PATH = re.compile(
     r"(?<![\w.])/(?:"
-    + "|".join(["wo" + "rk", "fa" + "rm", "ro" + "ot", "home/[a-z]", "Us" + "ers/[A-Za-z]", "opt/py"])
+    + "|".join(["wo" + "rk", "fa" + "rm", "roo" + "t", "home/[a-z]", "Us" + "ers/[A-Za-z]", "opt/py"])
     + r")[/\w]"
 )
 REGISTRY_HOST = re.compile(
