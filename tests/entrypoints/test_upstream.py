@@ -147,9 +147,9 @@ def test_a_refusal_that_is_no_json_is_quoted_as_it_is(route: Route) -> None:
 
 
 def test_an_address_that_is_none_is_an_error_of_the_settings() -> None:
-    with ChatClient(Endpoint("x", "http://[::bad/v1", Route.CHAT_COMPLETIONS, "m")) as client:
-        with pytest.raises(ConfigError, match="address http://"):
-            client.ask(ASK)
+    endpoint = Endpoint("x", "http://[::bad/v1", Route.CHAT_COMPLETIONS, "m")
+    with ChatClient(endpoint) as client, pytest.raises(ConfigError, match="address http://"):
+        client.ask(ASK)
 
 
 class RawServer:
