@@ -44,7 +44,9 @@ def turns_of_lines(lines: Sequence[Mapping[str, Any]]) -> tuple[ConversationTurn
     return tuple(turns)
 
 
-def _turn(first: Mapping[str, Any], second: Mapping[str, Any] | None, user_text: str, assistant_text: str) -> ConversationTurn:
+def _turn(
+    first: Mapping[str, Any], second: Mapping[str, Any] | None, user_text: str, assistant_text: str
+) -> ConversationTurn:
     first_id = first.get("turn_id")
     second_id = first_id if second is None else second.get("turn_id")
     return ConversationTurn(
