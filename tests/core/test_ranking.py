@@ -112,3 +112,18 @@ def test_the_average_length_leaves_empty_pages_out(search: SearchParams) -> None
     index = index_of({"redis": 1, "lock": 1}, {}, {"redis": 1}, {})
     without_empty = top_pages_bm25(index, {"redis": 1.0}, average_length=1.5, search=search)
     assert top_pages_bm25(index, {"redis": 1.0}, search=search) == without_empty
+
+
+@pytest.mark.parametrize("limit", [3, 100])
+def test_a_turn_with_rare_and_frequent_terms_is_returned_once(limit: int) -> None:
+    pages: list[dict[str, int]] = [{"common": 1}, {}] * 40
+    pages[20] = {"common": 1, "rare": 1}
+    index = index_of(*pages)
+    mixed = SearchParams(rare_shift=4)
+    weights = {"common": 1.0, "rare": 4.0}
+    blocks = top_blocks(index, weights, user_weight=1.0, assistant_weight=1.0, limit=limit, search=mixed)
+    assert blocks[:2] == [(10, 5.0), (39, 1.0)]
+    assert len({block for block, _ in blocks}) == len(blocks) == min(limit, 40)
+    found = top_pages_bm25(index, weights, limit=limit, search=mixed)
+    assert [page for page, _ in found[:2]] == [20, 78]
+    assert len({page for page, _ in found}) == len(found) == min(limit, 40)

@@ -18,9 +18,10 @@ _VOCABULARY = "abcdefghijklmnop"
 _TERMS = st.sampled_from(_VOCABULARY)
 _PAGES = st.dictionaries(_TERMS, st.integers(1, 4), max_size=9)
 _TURNS = st.lists(st.tuples(_PAGES, _PAGES), max_size=60)
-# Few distinct weights make many ties; 0.0 makes terms that gain nothing.
-_WEIGHTS = st.dictionaries(_TERMS, st.sampled_from([0.0, 0.25, 1.0, 1.0, 2.2, 7.1]), max_size=14)
-_FACTORS = st.sampled_from([0.0, 0.7, 1.5])
+# Few distinct weights make many ties, 0.0 makes terms that gain nothing, and sums of binary
+# fractions are exact in any order, so that ties are ties for everybody.
+_WEIGHTS = st.dictionaries(_TERMS, st.sampled_from([0.0, 0.25, 1.0, 1.0, 2.5, 7.0]), max_size=14)
+_FACTORS = st.sampled_from([0.0, 0.75, 1.5])
 
 
 def indexed(turns: list[Turn]) -> PostingIndex:
@@ -73,7 +74,7 @@ def brute_force_bm25(
 
 
 def assert_is_top(found: list[tuple[int, float]], expected: Mapping[int, float], limit: int) -> None:
-    """``found`` is the top of ``expected``; within rounding, any order of equals is right but for exact ties."""
+    """``found`` is the top of ``expected``; scores that differ by rounding only may swap."""
     order = sorted(expected, key=lambda number: (-expected[number], -number))
     assert len(found) == min(limit, len(expected))
     assert len({number for number, _ in found}) == len(found)
@@ -81,12 +82,6 @@ def assert_is_top(found: list[tuple[int, float]], expected: Mapping[int, float],
         assert score == pytest.approx(expected[number], abs=1e-9)
         assert score == pytest.approx(expected[rank], abs=1e-9)
     assert found == sorted(found, key=lambda entry: (-entry[1], -entry[0]))
-    if found:
-        left_out = [number for number in order if number not in dict(found)]
-        last_number, last_score = found[-1]
-        for number in left_out:
-            assert expected[number] <= last_score + 1e-9
-            assert number < last_number or expected[number] != expected[last_number]
 
 
 @settings(max_examples=300, deadline=None)
@@ -122,6 +117,9 @@ def test_blocks_are_those_of_brute_force(
     )
     expected = brute_force_blocks(turns, weights, user_weight, assistant_weight, any_weights, recency_weight, allowed)
     assert_is_top(found, expected, limit)
+    if not recency_weight:
+        best = sorted(expected.items(), key=lambda entry: (-entry[1], -entry[0]))
+        assert found == best[:limit]
 
 
 @settings(max_examples=300, deadline=None)

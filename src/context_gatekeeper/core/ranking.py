@@ -160,7 +160,7 @@ def _block_terms(
     """The query's terms that occur, the rarest first."""
     terms = []
     find_frequency = postings.document_frequency
-    for term in term_weights if any_weights.keys() <= term_weights.keys() else {**term_weights, **any_weights}:
+    for term in {**term_weights, **any_weights}:
         frequency = find_frequency(term)
         if frequency:
             weight = term_weights.get(term, 0.0)
@@ -258,12 +258,13 @@ def _add_up_known(
 def _block_slot(postings: Postings, term: _BlockTerm) -> Slot:
     _, name, user_gain, assistant_gain, both_gain = term
     both, users, assistants = postings.block_sets(name)
-    sides = ((users, user_gain), (assistants, assistant_gain))
     if both:
-        return both_gain, ((both, both_gain), *sides)
+        return both_gain, ((both, both_gain), (users, user_gain), (assistants, assistant_gain))
     if not assistants:
-        return user_gain, sides[:1]
-    return (max(user_gain, assistant_gain), sides) if users else (assistant_gain, sides[1:])
+        return user_gain, ((users, user_gain),)
+    if not users:
+        return assistant_gain, ((assistants, assistant_gain),)
+    return max(user_gain, assistant_gain), ((users, user_gain), (assistants, assistant_gain))
 
 
 def _take_newest(
