@@ -1,6 +1,6 @@
 """How common a word or n-gram is in everyday language, and what Chinese runs are made of.
 
-Tables are decoded at first use, so that importing costs nothing. Sources: NOTICE.
+Tables and patterns are made at first use, so that importing costs nothing. Sources: NOTICE.
 """
 
 from __future__ import annotations
@@ -9,9 +9,6 @@ import re
 from functools import cache
 from math import log
 
-import snowballstemmer  # type: ignore[import-untyped]
-
-from context_gatekeeper.core.tables import variants
 from context_gatekeeper.core.tables.stopwords import (
     ENGLISH_STOP_WORDS,
     FUNCTION_WORDS_ZH,
@@ -30,16 +27,13 @@ BARE_NUMBER = 0.4
 _COMMONEST_RANK = 300
 _RARE_RANK = 5000
 _NUMBER = re.compile(r"[\d.,]+\Z")
-_CUT = re.compile(
-    "(?P<keep>" + "|".join(sorted(PROTECTED_WORDS_ZH, key=len, reverse=True)) + ")|(?P<cut>"
-    + "|".join(sorted(FUNCTION_WORDS_ZH, key=len, reverse=True)) + ")"
-)  # fmt: skip
-_VARIANTS = str.maketrans(variants.TRADITIONAL, variants.SIMPLIFIED)
 _HAS_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 @cache
 def _stem_ranks() -> dict[str, int]:
+    import snowballstemmer
+
     from context_gatekeeper.core.tables.english import STEM_RANKS
 
     ranks = {stem: int(rank) for stem, _, rank in (entry.rpartition(":") for entry in STEM_RANKS.split())}
@@ -49,6 +43,7 @@ def _stem_ranks() -> dict[str, int]:
 
 @cache
 def _ngram_levels() -> dict[str, float]:
+    """Weight of every common n-gram; the rare ones, all of weight 1, are in `_rare_pairs`."""
     from context_gatekeeper.core.tables import chinese
 
     levels: dict[str, float] = {}
@@ -56,8 +51,32 @@ def _ngram_levels() -> dict[str, float]:
         if name.startswith("LEVEL_"):
             _, level, size = name.split("_")
             width = int(size)
-            levels.update((joined[at : at + width], int(level) / 100) for at in range(0, len(joined), width))
+            weight = int(level) / 100
+            levels.update((joined[at : at + width], weight) for at in range(0, len(joined), width))
     return levels | dict.fromkeys(TALK_NGRAMS_ZH, LEAST_BACKGROUND)
+
+
+@cache
+def _rare_pairs() -> dict[str, str]:
+    """First character -> second characters of the known but rare 2-grams."""
+    from context_gatekeeper.core.tables.chinese import RARE_PAIRS
+
+    return {group[0]: group[1:] for group in RARE_PAIRS.split()}
+
+
+@cache
+def _function_words() -> re.Pattern[str]:
+    """Protected words before function words, longest first."""
+    keep, cut = ("|".join(sorted(words, key=len, reverse=True)) for words in (PROTECTED_WORDS_ZH, FUNCTION_WORDS_ZH))
+    return re.compile(f"(?P<keep>{keep})|(?P<cut>{cut})")
+
+
+@cache
+def _simplified_forms() -> dict[int, int]:
+    """Code point of a traditional character -> that of its simplified form."""
+    from context_gatekeeper.core.tables.variants import SIMPLIFIED, TRADITIONAL
+
+    return str.maketrans(TRADITIONAL, SIMPLIFIED)
 
 
 def word_background(stem: str) -> float:
@@ -74,24 +93,28 @@ def word_background(stem: str) -> float:
 
 
 def ngram_background(ngram: str) -> float:
-    """Weight of a simplified Han 2- or 3-gram, in [0.15, 1]: 1 for a rare dictionary word.
+    """Weight of a simplified Han 2- or 3-gram, in [0.15, 1], in steps of 0.05: 1 for a 2-gram of rare dictionary words.
 
-    In no dictionary word: 0.6, for 3-grams at most the weight of either of its 2-grams.
+    Not listed: 0.6, for 3-grams at most the weight of either of its 2-grams. Source: rule R1 of the selection notes.
     """
-    levels = _ngram_levels()
-    known = levels.get(ngram)
+    known = _ngram_levels().get(ngram)
     if known is not None:
         return known
+    if len(ngram) == 2 and ngram[1] in _rare_pairs().get(ngram[0], ""):
+        return 1.0
     if len(ngram) == 3:
         return min(UNKNOWN_NGRAM, ngram_background(ngram[:2]), ngram_background(ngram[1:]))
     return UNKNOWN_NGRAM
 
 
 def cut_function_words(run: str) -> list[str]:
-    """Content pieces of a run of Han characters, in order; longest function words first, protected words kept."""
+    """Content pieces of a run of simplified Han characters, in order; linear in its length.
+
+    At each place the longest protected word is kept, else the longest function word is cut out; pieces are never empty.
+    """
     pieces: list[str] = []
     at = 0
-    for match in _CUT.finditer(run):
+    for match in _function_words().finditer(run):
         if match.lastgroup == "keep":
             continue
         if match.start() > at:
@@ -106,4 +129,4 @@ def simplify_han(text: str) -> str:
     """Traditional characters as simplified ones, one for one; other text is untouched."""
     if text.isascii() or _HAS_HAN.search(text) is None:
         return text
-    return text.translate(_VARIANTS)
+    return text.translate(_simplified_forms())
