@@ -14,16 +14,29 @@ _SEED = 11
 
 def hostile_texts(length: int) -> dict[str, str]:
     """Name of the kind -> text of exactly ``length`` characters."""
-    random = Random(_SEED)
+    return {**_latin_texts(length), **_script_texts(length)}
+
+
+def _filled(pattern: str, length: int) -> str:
+    return (pattern * (length // len(pattern) + 1))[:length]
+
+
+def _drawn(alphabet: str, length: int) -> str:
+    return "".join(Random(_SEED).choices(alphabet, k=length))
+
+
+def _between(first: int, last: int, length: int) -> str:
+    return _drawn("".join(map(chr, range(first, last + 1))), length)
+
+
+def _latin_texts(length: int) -> dict[str, str]:
+    """Letters, numbers, marks and code."""
 
     def filled(pattern: str) -> str:
-        return (pattern * (length // len(pattern) + 1))[:length]
+        return _filled(pattern, length)
 
     def drawn(alphabet: str) -> str:
-        return "".join(random.choices(alphabet, k=length))
-
-    def between(first: int, last: int) -> str:
-        return drawn("".join(map(chr, range(first, last + 1))))
+        return _drawn(alphabet, length)
 
     return {
         "one letter": filled("a"),
@@ -45,9 +58,7 @@ def hostile_texts(length: int) -> dict[str, str]:
         "back quotes": filled("`"),
         "open back quotes": filled("`a "),
         "fences": filled("```\n"),
-        "open fence": filled("```python\nx = 1\n"[:14])
-        if length < 14
-        else "```python\n" + filled("x = 1\n")[: length - 10],
+        "open fence": ("```python\n" + filled("x = 1\n"))[:length],
         "corner brackets": filled("\u300c"),
         "underscores": filled("_"),
         "snake case": filled("some_name_"),
@@ -62,6 +73,19 @@ def hostile_texts(length: int) -> dict[str, str]:
         "JSON": filled('{"key": [1, 2, {"k": "v"}]}, '),
         "markdown table": filled("| a | b |\n"),
         "web addresses": filled("https://example.org/a?b=c&d=e#f "),
+    }
+
+
+def _script_texts(length: int) -> dict[str, str]:
+    """Other scripts, and characters that are not letters."""
+
+    def filled(pattern: str) -> str:
+        return _filled(pattern, length)
+
+    def between(first: int, last: int) -> str:
+        return _between(first, last, length)
+
+    return {
         "one Han character": filled("\u5b57"),
         "Han": between(0x4E00, 0x9FA5),
         "Han with stops": filled("\u8fd9\u4e2a\u3002"),
@@ -82,7 +106,7 @@ def hostile_texts(length: int) -> dict[str, str]:
         "control characters": between(0x00, 0x1F),
         "lone surrogates": filled("\ud800\udfff\ud83d"),
         "ligatures that grow": filled("\ufdfa"),
-        "anything": drawn("".join(map(chr, range(0x20, 0xD7FF)))),
+        "anything": between(0x20, 0xD7FE),
     }
 
 
