@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 
 from context_gatekeeper.core.anchor import AnchorScan
-from context_gatekeeper.core.background import ENGLISH_STOP_WORDS, cut_function_words
+from context_gatekeeper.core.background import ENGLISH_STOP_WORDS, cut_function_words, ngram_background
 
 __all__ = ["CONTENT_WORD_MIN_LEN", "CONTENT_WORD_PATTERNS", "content_words", "holds_content_word"]
 
 CONTENT_WORD_MIN_LEN = 4
 """Window length in Chinese pieces; shorter pieces count whole (reading 16)."""
+KNOWN_RARE_BACKGROUND = 0.8
+"""Two-character words of the dictionary that are this rare count even inside a longer piece: pieces run together
+where no function word parts them."""
 CONTENT_WORD_PATTERNS = (
     r"(?<![a-z0-9_])[a-z]{4,}(?![a-z0-9_])",
     r"(?<![\w.])v?\d+\.\d+\.\d+(?![\w.])",
@@ -35,6 +38,8 @@ def content_words(scan: AnchorScan) -> frozenset[str]:
                 )
             elif len(piece) >= 2:
                 words.add(piece)
+            pairs = (piece[at : at + 2] for at in range(len(piece) - 1))
+            words.update(pair for pair in pairs if ngram_background(pair) >= KNOWN_RARE_BACKGROUND)
     return frozenset(words)
 
 

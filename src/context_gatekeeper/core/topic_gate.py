@@ -85,33 +85,34 @@ class GateEvidence:
 class GateParams:
     """The table: points for a switch."""
 
-    constant: float = -3.1
-    overlap: float = -4.0
-    novelty_unshared: float = 1.8
-    novelty_statement: float = -1.3
-    content: float = -1.2
-    points_back: float = -0.77
+    constant: float = -3.0
+    overlap: float = -3.9
+    novelty_unshared: float = 1.7
+    novelty_statement: float = -1.2
+    content: float = -1.3
+    points_back: float = -0.81
     greets: float = 2.1
     previous_closes: float = 1.2
     names_running: float = -1.6
-    names_older: float = 1.2
+    names_older: float = 1.1
     alternating: float = 1.5
-    han: float = -2.1
+    han: float = -2.0
     han_novelty: float = 2.8
-    older_match: float = 0.5
-    new_day: float = 3.8
+    older_match: float = 0.48
+    new_day: float = 3.7
     same_day: float = -2.2
-    leads_on: float = -0.15
-    deictic: float = 0.14
-    short: float = -1.9
+    leads_on: float = -0.18
+    deictic: float = 0.1
+    short: float = -2.0
     words: float = 1.1
-    run_overlap: float = -2.2
-    changes_script: float = 2.3
-    recalls_older: float = 2.1
-    asks: float = -0.38
-    shares_content: float = 2.2
-    unanswered: float = -1.0
-    fresh_ask: float = 0.9
+    run_overlap: float = -2.4
+    changes_script: float = 2.4
+    recalls_older: float = 1.9
+    asks: float = -0.24
+    shares_content: float = 2.1
+    unanswered: float = -1.1
+    fresh_question: float = -0.92
+    fresh_ask: float = 1.9
     alternating_least: int = 4
     """Switches among the last six turns that make talk alternating."""
 
@@ -150,6 +151,7 @@ def gate_features(evidence: GateEvidence) -> dict[str, float]:
         "recalls_older": evidence.older_match * form.recalls,
         "shares_content": float(evidence.shares_content),
         "unanswered": float(not evidence.is_answered),
+        "fresh_question": float(evidence.is_answered and form.asks and not form.is_long and not evidence.shares_content and not form.points_back and not form.leads_on and not form.is_deictic and evidence.content_count>0),
         "fresh_ask": novelty * (evidence.is_answered and form.asks and not form.is_long and not evidence.shares_content and not form.points_back and not form.leads_on and not form.is_deictic),
     }
 

@@ -33,6 +33,8 @@ RANKED_LIMIT = 256
 """Blocks ranked before topic and content-word filter choose the top 20."""
 _SHORT_QUERY_CHARS = 60
 _SHORT_QUERY_WORDS = 5
+_TELLING_BASE = 0.6
+"""A query with an anchor of this base weight says itself what it is about: it leans on the last block only."""
 _FALLBACK_TURNS = 2000
 """A query without anchors is looked for in this many newest turns."""
 
@@ -97,8 +99,18 @@ class ContextScheduler:
         form = reading.form
         short = len(reading.scan.text.strip()) <= _SHORT_QUERY_CHARS
         two = short and (form.points_back or form.is_deictic) or form.word_count <= _SHORT_QUERY_WORDS
+        if any(base >= _TELLING_BASE for base in reading.base.values()):
+            two = False
         last = self._tracker.turn_count - 1
-        return [turn for turn in (last, last - 1)[: 2 if two else 1] if turn >= self._tracker.run_start]
+        kept: list[int] = []
+        roots = finding.roots
+        for turn in (last, last - 1)[: 2 if two else 1]:
+            own = self._tracker.keys.own_roots(turn)
+            if turn < self._tracker.run_start or (own and roots and not own & roots):
+                break
+            roots = roots or own
+            kept.append(turn)
+        return kept
 
     def _ranked(self, reading: QueryReading, finding: TopicFinding, log: _StageLog) -> list[tuple[int, float]]:
         """Top 20 blocks inside the topic that pass the content-word filter."""

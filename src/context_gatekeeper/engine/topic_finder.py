@@ -34,6 +34,8 @@ class TopicFinding:
     """Turn ids that the selection may look at."""
     names: frozenset[str]
     """Query terms that name the topic."""
+    roots: frozenset[str] = frozenset()
+    """The topic name that they stand for; empty when none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +77,28 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
     evidence = _evidence(reading, pool, tracker, named, matches, time)
     verdict = gate_topic(evidence)
     names = named.terms if named is not None else frozenset()
+    roots = frozenset((named.root,)) if named is not None else frozenset()
     if not tracker.turn_count:
-        return TopicFinding(evidence, verdict, "none", "no history", (), names)
+        return TopicFinding(evidence, verdict, "none", "no history", (), names, roots)
     if verdict.move is TopicMove.CONTINUE:
         run = range(tracker.run_start, tracker.turn_count)
         if named is not None and named.is_running and reading.form.recalls:
             labelled = _LabelledTurns(tracker, named)
-            return TopicFinding(evidence, verdict, "running", f"names {named.root!r}", _Either(run, labelled), names)
+            return TopicFinding(evidence, verdict, "running", f"names {named.root!r}", _Either(run, labelled), names, roots)
         if named is not None:
             run_turns = _OwnTurns(tracker, run, named.root)
-            return TopicFinding(evidence, verdict, "running", f"names {named.root!r}", run_turns, names)
-        return TopicFinding(evidence, verdict, "running", "the run", run, names)
+            return TopicFinding(evidence, verdict, "running", f"names {named.root!r}", run_turns, names, roots)
+        return TopicFinding(evidence, verdict, "running", "the run", run, names, roots)
     if named is not None:
-        return TopicFinding(evidence, verdict, "known", f"names {named.root!r}", _LabelledTurns(tracker, named), names)
+        return TopicFinding(evidence, verdict, "known", f"names {named.root!r}", _LabelledTurns(tracker, named), names, roots)
     for match in matches:
         if match.segment == len(tracker.segment_starts) - 1:
             continue
         if match.share >= SEGMENT_PARAMS.resume_share or _stands_out(match, matches, reading):
             turns = tracker.segment_turns(match.segment)
-            return TopicFinding(evidence, verdict, "known", f"returns to turns {turns.start}-{turns.stop - 1}", turns, names)
+            return TopicFinding(evidence, verdict, "known", f"returns to turns {turns.start}-{turns.stop - 1}", turns, names, roots)
         break
-    return TopicFinding(evidence, verdict, "new", "nothing older is like it", (), names)
+    return TopicFinding(evidence, verdict, "new", "nothing older is like it", (), names, roots)
 
 
 STANDS_OUT_LEAST = 0.3
