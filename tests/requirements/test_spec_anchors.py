@@ -71,7 +71,7 @@ def test_an_apostrophe_opens_no_phrase() -> None:
     assert not [anchor for anchor in extract_anchors("it's what they don't tell you about locks") if " " in anchor]
 
 
-@pytest.mark.requirement("R-D4.1-idf-formula")
+@pytest.mark.requirement("R-D4.1-idf-formula", "R-D8-anchor-ranges")
 @pytest.mark.parametrize(("frequency", "count"), [(0, 0), (0, 10), (3, 10), (10, 10), (25, 100)])
 def test_idf_is_the_smoothed_logarithm_of_the_document(frequency: int, count: int) -> None:
     anchors = extract_anchors("redis", lambda _: frequency, count)

@@ -44,7 +44,7 @@ def test_overlap_weighs_anchors_by_idf_not_by_number() -> None:
     assert 0.0 < gatekeeper.explain("redis zebrafish").verdict.anchor_overlap_ratio < 0.5
 
 
-@pytest.mark.requirement("R-D4.2-continue", "R-S3.2-rules")
+@pytest.mark.requirement("R-D4.2-continue", "R-S3.2-rules", "R-D8-gate-triples")
 @pytest.mark.parametrize(
     ("history", "query"),
     [
@@ -73,7 +73,7 @@ PLAIN_SWITCHES = [
 ]
 
 
-@pytest.mark.requirement("R-D4.2-switch", "R-S3.2-rules", "R-S5.2-switched-topic-not-recalled")
+@pytest.mark.requirement("R-D4.2-switch", "R-S3.2-rules", "R-S5.2-switched-topic-not-recalled", "R-D8-gate-triples")
 @pytest.mark.parametrize(("history", "query"), PLAIN_SWITCHES)
 def test_a_question_of_new_words_only_switches_and_gets_nothing_of_the_old_topic(
     history: tuple[tuple[str, str], ...], query: str
@@ -101,7 +101,9 @@ def test_every_word_of_the_second_document_is_in_the_list_for_any_place(word: st
     assert any(re.search(pattern, f"请问{word}") for pattern in DEICTIC_PATTERNS)
 
 
-@pytest.mark.requirement("R-D4.2-deictic-continue", "R-S3.2-deictic-words", "R-S5.3-deictic-inherits")
+@pytest.mark.requirement(
+    "R-D4.2-deictic-continue", "R-S3.2-deictic-words", "R-S5.3-deictic-inherits", "R-D8-gate-triples"
+)
 @pytest.mark.parametrize("query", [*DOCUMENTED_DEICTICS, *SPEC_DEICTICS])
 def test_a_deictic_query_continues_and_inherits_the_last_one_or_two_blocks(query: str) -> None:
     gatekeeper = talk(REDIS_ZH, TOFU_ZH)
@@ -121,7 +123,7 @@ def test_deictic_queries_of_other_languages_continue_too(query: str) -> None:
     assert 2 in turn_ids(gatekeeper, query)
 
 
-@pytest.mark.requirement("R-D4.2-else-continue")
+@pytest.mark.requirement("R-D4.2-else-continue", "R-D8-gate-triples")
 def test_the_middle_ground_continues() -> None:
     verdict = talk(LOCK_EN).explain("Should the watchdog of the payment gateway page an engineer at night?").verdict
     assert 0.20 <= verdict.anchor_overlap_ratio <= 0.45

@@ -1,0 +1,71 @@
+"""Reading `manifest.toml` and the tests it names, without running either."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.architecture.tree import ROOT, name_of, python_files, syntax_tree
+
+MANIFEST = Path(__file__).with_name("manifest.toml")
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One line of a document or of the plan, and what proves it."""
+
+    requirement_id: str
+    source: str
+    text: str
+    tests: tuple[str, ...]
+    """``path::function`` from the project's root."""
+    outside: str
+    """Why no test of ours can prove it; empty when tests do."""
+
+
+def read_manifest(path: Path = MANIFEST) -> tuple[Requirement, ...]:
+    entries = tomllib.loads(path.read_text("utf-8"))["requirement"]
+    allowed = {"id", "source", "text", "tests", "outside"}
+    for entry in entries:
+        assert set(entry) <= allowed, f"{entry.get('id')}: unknown keys {set(entry) - allowed}"
+    return tuple(
+        Requirement(one["id"], one["source"], one["text"], tuple(one.get("tests", ())), one.get("outside", ""))
+        for one in entries
+    )
+
+
+def test_functions(path: Path) -> dict[str, tuple[str, ...]]:
+    """Test functions of a file -> requirement ids of their marks."""
+    return {
+        node.name: _marked_ids(node)
+        for node in ast.walk(syntax_tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    }
+
+
+test_functions.__test__ = False  # type: ignore[attr-defined]
+
+
+def _marked_ids(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
+    ids: list[str] = []
+    for one in node.decorator_list:
+        if isinstance(one, ast.Call) and ast.unparse(one.func) == "pytest.mark.requirement":
+            ids.extend(ast.literal_eval(argument) for argument in one.args)
+    return tuple(ids)
+
+
+def all_tests() -> dict[str, tuple[str, ...]]:
+    """Every test of the project, ``path::function`` -> requirement ids of its marks."""
+    return {
+        f"{name_of(path)}::{name}": ids
+        for path in python_files("tests")
+        if path.name.startswith("test_")
+        for name, ids in test_functions(path).items()
+    }
+
+
+def named_places(path: Path) -> str:
+    """A file's place for messages."""
+    return path.relative_to(ROOT).as_posix()
