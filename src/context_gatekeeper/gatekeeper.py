@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from context_gatekeeper.core.anchor import scan_anchors
 from context_gatekeeper.core.assembler import lay_out_messages, lay_out_prompt
 from context_gatekeeper.core.profiles import profile_named
 from context_gatekeeper.core.tokens import Calibration, documented_tokens, estimate_tokens
@@ -210,14 +211,15 @@ class ContextGatekeeper:
     def blocks(self) -> Iterator[Block]:
         """Every turn as stored, oldest first."""
         for turn in self._pool.turns():
-            anchors = dict.fromkeys((*turn.user.terms, *turn.assistant.terms))
+            sides = (scan_anchors(turn.user.text), scan_anchors(turn.assistant.text))
+            anchors = dict.fromkeys(anchor for side in sides for anchor in side.surfaces.values())
             yield Block(
                 turn.turn_id,
                 turn.user.text,
                 turn.assistant.text,
                 self._count(turn.user.text),
                 self._count(turn.assistant.text),
-                tuple(term for term in anchors if not term.startswith("\u001f")),
+                tuple(anchors),
             )
 
     def _budget_for_blocks(self, query: str) -> int:
@@ -246,7 +248,7 @@ def _seconds(time: Time) -> float | None:
     return float(time)
 
 
-def _counter(token_counter: CounterName | Callable[[str], int]) -> TokenCounter:
+def _counter(token_counter: CounterName | Callable[[str], int]) -> Callable[[str], int]:
     if callable(token_counter):
         return token_counter
     if token_counter == "fitted":

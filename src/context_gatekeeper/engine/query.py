@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from context_gatekeeper.core.anchor import AnchorScan, fallback_anchor, inverse_document_frequency, scan_anchors
 from context_gatekeeper.core.query_form import QueryForm, read_form
-from context_gatekeeper.core.weights import WEIGHT_PARAMS, base_weight, query_weights
+from context_gatekeeper.core.weights import WEIGHT_PARAMS, base_weight, is_content, query_weights
 from context_gatekeeper.core.wording import WORDING_PARAMS
 from context_gatekeeper.engine.topic_tracker import TopicTracker
 from context_gatekeeper.ports import Postings
@@ -35,10 +35,21 @@ class QueryReading:
     """The query's first 20 characters when it has no anchors, else empty."""
 
 
+ASKED_AGAIN_SHARE = 0.9
+"""A query whose content is wording to this share repeats a whole question, not a sentence pattern."""
+
+
+def _is_asked_again(scan: AnchorScan, wording: frozenset[str]) -> bool:
+    content = [term for term in scan.counts if is_content(term)]
+    return bool(content) and sum(term in wording for term in content) >= ASKED_AGAIN_SHARE * len(content)
+
+
 def read_query(query: str, postings: Postings, tracker: TopicTracker) -> QueryReading:
     """Read ``query`` against a session. O(length of the query)."""
     scan = scan_anchors(query)
     wording = tracker.wording.wording_terms(scan.text, scan.spans, postings.user_frequency)
+    if _is_asked_again(scan, wording):
+        wording = frozenset()
     idf = query_weights(scan.counts, postings.document_frequency, postings.block_count)
     base = {
         term: base_weight(term) * share * (WORDING_PARAMS.factor if term in wording else 1.0)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from context_gatekeeper.core.anchor import scan_anchors
+from context_gatekeeper.core.assembler import lay_out_block
 from context_gatekeeper.core.content_words import content_words, holds_content_word
 from context_gatekeeper.core.profiles import SelectionProfile
 from context_gatekeeper.core.pruner import prune_block, shrink_to_tokens
@@ -33,6 +34,7 @@ RANKED_LIMIT = 256
 """Blocks ranked before topic and content-word filter choose the top 20."""
 _SHORT_QUERY_CHARS = 60
 _SHORT_QUERY_WORDS = 5
+_LEAST_REPEATED_ANCHORS = 3
 _TELLING_BASE = 0.6
 """A query with an anchor of this base weight says itself what it is about: it leans on the last block only."""
 _FALLBACK_TURNS = 2000
@@ -47,6 +49,9 @@ class _Piece:
     user: str
     assistant: str
     tokens: int
+    """Tokens of its two texts."""
+    cost_tokens: int
+    """Tokens of the block as it stands in the prompt."""
     relevance: float
     anchors: frozenset[str]
 
@@ -82,10 +87,14 @@ class ContextScheduler:
         """Choose blocks for ``query`` within ``budget_tokens`` (for blocks alone). Pure."""
         reading, finding = self.judge(query, time)
         log = _StageLog()
+        if not query.strip():
+            return self._decision(query, reading, finding, [], None, {}, budget_tokens, log)
         kept_whole = self._kept_turns(reading, finding)
-        ranked = self._ranked(reading, finding, log)
-        ranked = self._admitted(reading, finding, ranked, log)
+        ranked: list[tuple[int, float]] = []
+        if not (kept_whole and _only_points(reading) and self._profile.keeps_topic):
+            ranked = self._admitted(reading, finding, self._ranked(reading, finding, log), log)
         weights = self._cover_weights(reading, finding)
+        kept_whole.extend(turn for turn in self._asked_before(reading, ranked) if turn not in kept_whole)
         repeats = _repeats(reading, weights, finding.names, self._pool.postings)
         pieces, selection = self._chosen(reading, ranked, kept_whole, weights, repeats, budget_tokens, log)
         return self._decision(query, reading, finding, pieces, selection, weights, budget_tokens, log)
@@ -96,20 +105,19 @@ class ContextScheduler:
         """Last blocks of the run that a continued query leans on, newest first (reading 8)."""
         if finding.verdict.move is TopicMove.SWITCH or not self._tracker.turn_count:
             return []
-        form = reading.form
-        short = len(reading.scan.text.strip()) <= _SHORT_QUERY_CHARS
-        two = short and (form.points_back or form.is_deictic) or form.word_count <= _SHORT_QUERY_WORDS
-        if any(base >= _TELLING_BASE for base in reading.base.values()):
-            two = False
-        last = self._tracker.turn_count - 1
         kept: list[int] = []
         roots = finding.roots
-        for turn in (last, last - 1)[: 2 if two else 1]:
-            own = self._tracker.keys.own_roots(turn)
-            if turn < self._tracker.run_start or (own and roots and not own & roots):
+        most = 2 if _only_points(reading) else 1
+        for turn_id in range(self._tracker.turn_count - 1, self._tracker.run_start - 1, -1):
+            own = self._tracker.keys.own_roots(turn_id)
+            if own and roots and not own & roots:
                 break
-            roots = roots or own
-            kept.append(turn)
+            turn = self._pool.turn(turn_id)
+            if turn.user.text.strip() or turn.assistant.text.strip():
+                roots = roots or own
+                kept.append(turn_id)
+            if len(kept) == most:
+                break
         return kept
 
     def _ranked(self, reading: QueryReading, finding: TopicFinding, log: _StageLog) -> list[tuple[int, float]]:
@@ -197,6 +205,13 @@ class ContextScheduler:
         turn = self._pool.turn(turn_id)
         return [term for term in reading.topic_weights if term in turn.user.terms or term in turn.assistant.terms]
 
+    def _asked_before(self, reading: QueryReading, ranked: list[tuple[int, float]]) -> list[int]:
+        """The newest turn whose user text holds every anchor of the query: the same question, asked again."""
+        if len(reading.weights) < _LEAST_REPEATED_ANCHORS:
+            return []
+        same = [turn for turn, _ in ranked if all(term in self._pool.turn(turn).user.terms for term in reading.weights)]
+        return [max(same)] if same else []
+
     def _cover_weights(self, reading: QueryReading, finding: TopicFinding) -> dict[str, float]:
         """What coverage pays for each anchor: the topic's name counts less once the topic is found (R7)."""
         if reading.fallback:
@@ -226,7 +241,7 @@ class ContextScheduler:
             piece = self._kept_piece(turn_id, weights, left)
             if piece is not None:
                 pieces[turn_id] = piece
-                left -= piece.tokens
+                left -= piece.cost_tokens
         covered: dict[str, int] = {}
         for piece in pieces.values():
             for term in piece.anchors:
@@ -235,7 +250,7 @@ class ContextScheduler:
         able = [piece for piece in pruned if piece is not None]
         log.record("pruning", (t for t, _ in ranked), [*(piece.turn_id for piece in able), *pieces])
         selection = select_blocks(
-            [Candidate(piece.turn_id, piece.anchors, max(1, piece.tokens), piece.relevance) for piece in able],
+            [Candidate(piece.turn_id, piece.anchors, max(1, piece.cost_tokens), piece.relevance) for piece in able],
             weights,
             max(0, left),
             covered=covered,
@@ -244,48 +259,46 @@ class ContextScheduler:
         )
         chosen = {one.turn_id for one in selection.chosen}
         pieces.update((piece.turn_id, piece) for piece in able if piece.turn_id in chosen)
-        fitting = [piece.turn_id for piece in able if piece.turn_id not in selection.over_budget]
         log.record("coverage", (piece.turn_id for piece in able), [*chosen, *selection.over_budget, *kept_whole])
         log.record("budget", [*chosen, *selection.over_budget, *kept_whole], pieces)
-        del fitting
         return [pieces[turn_id] for turn_id in sorted(pieces)], selection
 
     def _kept_piece(self, turn_id: int, weights: Mapping[str, float], left: int) -> _Piece | None:
         """A block that is in anyway: whole if it fits, else pruned, else cut head and tail."""
         turn = self._pool.turn(turn_id)
         anchors = self._anchors(turn, weights)
-        whole = _Piece(turn_id, turn.user.text, turn.assistant.text, 0, 0.0, anchors)
-        tokens = self._tokens(whole.user, whole.assistant)
-        if tokens <= left:
-            return _Piece(turn_id, whole.user, whole.assistant, tokens, 0.0, anchors)
+        whole = self._piece(turn_id, turn.user.text, turn.assistant.text, 0.0, anchors)
+        if whole.cost_tokens <= left:
+            return whole
         pruned = self._pruned(turn_id, 0.0, weights)
-        if pruned is not None and pruned.tokens <= left:
+        if pruned is not None and pruned.cost_tokens <= left:
             return pruned
-        shrunk = shrink_to_tokens(whole.user, whole.assistant, left, self._count) if left > 0 else None
-        if shrunk is None:
-            return None
-        return _Piece(turn_id, shrunk[0], shrunk[1], self._tokens(*shrunk), 0.0, anchors)
+        limit = left - self._count(lay_out_block(turn_id, "", ""))
+        while limit > 0:
+            shrunk = shrink_to_tokens(turn.user.text, turn.assistant.text, limit, self._count)
+            if shrunk is None:
+                return None
+            piece = self._piece(turn_id, *shrunk, 0.0, anchors)
+            if piece.cost_tokens <= left:
+                return piece
+            limit -= max(1, piece.cost_tokens - left)
+        return None
 
     def _pruned(self, turn_id: int, relevance: float, weights: Mapping[str, float]) -> _Piece | None:
         turn = self._pool.turn(turn_id)
         pruned = prune_block(turn.user.text, turn.assistant.text, weights, _find_anchors(weights))
         if pruned is None:
             return None
-        return _Piece(
-            turn_id,
-            pruned.user,
-            pruned.assistant,
-            self._tokens(pruned.user, pruned.assistant),
-            relevance,
-            self._anchors(turn, weights),
-        )
+        return self._piece(turn_id, pruned.user, pruned.assistant, relevance, self._anchors(turn, weights))
+
+    def _piece(self, turn_id: int, user: str, assistant: str, relevance: float, anchors: frozenset[str]) -> _Piece:
+        tokens = self._count(user) + self._count(assistant)
+        cost = self._count(lay_out_block(turn_id, user, assistant))
+        return _Piece(turn_id, user, assistant, tokens, cost, relevance, anchors)
 
     def _anchors(self, turn: StoredTurn, weights: Mapping[str, float]) -> frozenset[str]:
         held = frozenset(term for term in weights if term in turn.user.terms or term in turn.assistant.terms)
         return held or frozenset(term for term in weights if term in self._folded(turn.turn_id) and len(weights) == 1)
-
-    def _tokens(self, user: str, assistant: str) -> int:
-        return self._count(user) + self._count(assistant)
 
     # -- the record -----------------------------------------------------------------------
 
@@ -295,12 +308,12 @@ class ContextScheduler:
         reading: QueryReading,
         finding: TopicFinding,
         pieces: list[_Piece],
-        selection: Selection,
+        selection: Selection | None,
         weights: Mapping[str, float],
         budget_tokens: int,
         log: _StageLog,
     ) -> Decision:
-        by_turn = {one.turn_id: one for one in selection.chosen}
+        by_turn = {one.turn_id: one for one in selection.chosen} if selection is not None else {}
         blocks = tuple(self._block(piece, by_turn.get(piece.turn_id), reading) for piece in pieces)
         texts = [text for piece in pieces for text in (piece.user, piece.assistant)]
         surfaces = reading.scan.surfaces
@@ -335,6 +348,16 @@ class ContextScheduler:
             "tokens": piece.tokens,
             "reason": "covers anchors" if chosen is not None and new else "fills the budget" if chosen else "the run goes on",
         }
+
+
+def _only_points(reading: QueryReading) -> bool:
+    """Whether a query is short, points back or continues, and names nothing itself: it leans on the last blocks alone."""
+    if any(base >= _TELLING_BASE for base in reading.base.values()):
+        return False
+    form = reading.form
+    if len(reading.scan.text.strip()) <= _SHORT_QUERY_CHARS and (form.points_back or form.is_deictic):
+        return True
+    return form.word_count <= _SHORT_QUERY_WORDS
 
 
 REPEATED_SHARE = 0.4
