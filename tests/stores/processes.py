@@ -7,16 +7,27 @@ import sys
 from pathlib import Path
 
 WORKERS = Path(__file__).parent / "workers"
+_started: list[subprocess.Popen[str]] = []
 
 
 def start(worker: str, *arguments: object) -> subprocess.Popen[str]:
     """A running worker with pipes on both sides."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-u", str(WORKERS / worker), *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
+    _started.append(process)
+    return process
+
+
+def end_all() -> None:
+    """End the workers that a failed test left behind."""
+    while _started:
+        process = _started.pop()
+        if process.returncode is None:
+            kill(process)
 
 
 def said(process: subprocess.Popen[str]) -> str:
@@ -34,7 +45,7 @@ def tell(process: subprocess.Popen[str], line: str) -> None:
 
 def finish(process: subprocess.Popen[str]) -> str:
     """Close the worker's input, wait for its end and return what it still said."""
-    output, _ = process.communicate(timeout=60)
+    output = _read_to_the_end(process)
     assert process.returncode == 0, output
     return output
 
@@ -42,5 +53,15 @@ def finish(process: subprocess.Popen[str]) -> str:
 def kill(process: subprocess.Popen[str]) -> list[str]:
     """kill -9; returns the whole lines that it had said and nobody had read."""
     process.kill()
-    output, _ = process.communicate(timeout=60)
-    return output.split("\n")[:-1]
+    return _read_to_the_end(process).split("\n")[:-1]
+
+
+def _read_to_the_end(process: subprocess.Popen[str]) -> str:
+    # Not communicate(): it reads past the lines that readline() has fetched but not returned yet.
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    with process.stdout:
+        output = process.stdout.read()
+    process.wait(timeout=60)
+    return output

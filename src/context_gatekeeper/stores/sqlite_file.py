@@ -151,6 +151,8 @@ def _foreign_cause(path: str) -> str | None:
     if Path(path).stat().st_size == 1:
         return "it is no page store (it holds one byte)"  # SQLite takes such a file for an empty one
     with closing(_connect(path, 0, "mode=ro&immutable=1")) as connection:
+        # Tolerates a file shorter than its header says, as one is in the middle of taking in its log.
+        connection.execute("PRAGMA writable_schema = ON")
         try:
             application_id, version, pages = (
                 int(connection.execute(f"PRAGMA {name}").fetchone()[0])

@@ -1,6 +1,6 @@
-"""Appends turns until killed, telling each only when it is stored: ``append_forever.py FILE SESSION SEED``.
+"""Appends some turns for each line of input: ``append_on_demand.py FILE SESSION SEED``.
 
-A line on standard output: first ordinal, number of pages, sha256 of the last page's text.
+When they are stored it says so: first ordinal, number of pages, sha256 of the last page's text.
 """
 
 import random
@@ -13,10 +13,10 @@ path, session, seed = sys.argv[1:]
 random.seed(seed)
 store = open_store(path)
 ordinal = store.page_count("pool", session)
-while True:
+for _ in sys.stdin:
     drafts = []
-    for place in range(ordinal, ordinal + 2 * random.randint(1, 20)):
-        words = [f"word{random.randrange(500)}" for _ in range(random.choice([3, 30, 300]))]
+    for place in range(ordinal, ordinal + 2 * random.randint(1, 10)):
+        words = [f"word{random.randrange(500)}" for _ in range(random.choice([3, 30, 100]))]
         terms = {word: words.count(word) for word in words}
         role = Role.ASSISTANT if place % 2 else Role.USER
         drafts.append(PageDraft(place // 2, role, f"{session} {place} {' '.join(words)}", terms))

@@ -1,0 +1,236 @@
+"""Damaged files: a wrong page is never returned, and what is whole can still be read."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from context_gatekeeper.errors import StoreDamagedError
+from context_gatekeeper.stores.sqlite import SqliteStore
+from context_gatekeeper.types import PageId
+from tests.conformance.samples import turn
+from tests.stores.damage import Original, check_only_right_answers, write_files
+
+VARIANTS = 50
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> tuple[Original, Original]:
+    """One store whose pages are in the file, one whose newest pages are in the log."""
+    return (
+        Original(tmp_path_factory.mktemp("file"), in_log=False),
+        Original(tmp_path_factory.mktemp("log"), in_log=True),
+    )
+
+
+@pytest.mark.parametrize("variant", range(VARIANTS))
+def test_a_damaged_file_gives_right_pages_or_an_error(
+    originals: tuple[Original, Original], tmp_path: Path, variant: int
+) -> None:
+    original = originals[variant % 2]
+    files = original.damaged(random.Random(variant))
+    check_only_right_answers(original, write_files(tmp_path / "damaged", files), may_be_shorter=original.has_log)
+
+
+def test_undamaged_copies_give_everything(originals: tuple[Original, Original], tmp_path: Path) -> None:
+    for place, original in enumerate(originals):
+        path = write_files(tmp_path / str(place), original.files)
+        assert check_only_right_answers(original, path, may_be_shorter=False) == 0
+
+
+# -- one damage at a time --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A closed store: session ``s`` with pages 1 to 6, session ``t`` with pages 7 and 8, both with a setting."""
+    path = tmp_path / "pages.db"
+    store = SqliteStore(path)
+    for number in range(3):
+        store.append("p", "s", turn(number, f"ask {number}", speakers=("Ann", None)), idempotency_key=f"k{number}")
+    store.append("p", "t", turn(0))
+    store.set_setting("p", "s", "language", "en")
+    store.set_setting("p", "t", "language", "zh")
+    store.close()
+    return path
+
+
+def tamper(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        assert connection.execute(statement).rowcount > 0
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE pages SET body = CAST('ask 7' AS BLOB) WHERE page_id = 3",
+        "UPDATE pages SET body = 'ask 7' WHERE page_id = 3",
+        "UPDATE pages SET body = 7 WHERE page_id = 3",
+        "UPDATE pages SET sha256 = zeroblob(32) WHERE page_id = 3",
+        "UPDATE pages SET digest = zeroblob(16) WHERE page_id = 3",
+        "UPDATE pages SET ordinal = 77 WHERE page_id = 3",
+        "UPDATE pages SET session_id = 2, ordinal = 2 WHERE page_id = 3",
+        "UPDATE pages SET session_id = 99 WHERE page_id = 3",
+        "UPDATE pages SET page_id = 33 WHERE page_id = 3",
+        "UPDATE pages SET time = 1.5 WHERE page_id = 3",
+        "UPDATE pages SET time = 'noon' WHERE page_id = 3",
+        "UPDATE pages SET speaker = CAST('Bob' AS BLOB) WHERE page_id = 3",
+        "UPDATE pages SET speaker = x'ff' WHERE page_id = 3",
+        "UPDATE pages SET speaker = NULL WHERE page_id = 3",
+        "UPDATE pages SET kind = 7 WHERE page_id = 3",
+        "UPDATE pages SET kind = x'00' WHERE page_id = 3",
+        "DELETE FROM pages WHERE page_id = 3",
+        "UPDATE page_terms SET terms = x'00' WHERE page_id = 3",
+        "UPDATE page_terms SET terms = 7 WHERE page_id = 3",
+        "UPDATE page_terms SET derived = x'00' WHERE page_id = 3",
+        "UPDATE page_terms SET digest = zeroblob(16) WHERE page_id = 3",
+        "UPDATE page_terms SET page_id = 33 WHERE page_id = 3",
+        "UPDATE page_terms SET pool_id = 33 WHERE page_id = 3",
+        "DELETE FROM page_terms WHERE page_id = 3",
+    ],
+)
+def test_a_damaged_page_is_named_and_the_others_can_be_read(path: Path, statement: str) -> None:
+    tamper(path, statement)
+    store = SqliteStore(path)
+    with pytest.raises(StoreDamagedError, match="ordinal 2") as damage:
+        list(store.scan("p", "s"))
+    assert "session 's'" in str(damage.value)
+    assert str(path) in str(damage.value)
+    scan = store.scan("p", "s")
+    assert [next(scan).ordinal, next(scan).ordinal] == [0, 1]
+    assert [page.text for page in store.scan("p", "s", from_ordinal=3)][1] == "ask 2"
+    assert [page.text for page in store.get("p", [PageId(5), PageId(1)])] == ["ask 2", "ask 0"]
+    store.close()
+
+
+@pytest.mark.parametrize("page_id", [3, 33])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE pages SET session_id = 2, ordinal = 2 WHERE page_id = 3",
+        "UPDATE pages SET session_id = 99 WHERE page_id = 3",
+        "UPDATE pages SET page_id = 33 WHERE page_id = 3",
+        "UPDATE pages SET body = zeroblob(7) WHERE page_id = 3",
+        "UPDATE sessions SET name = x'ff' WHERE session_id = 1",
+    ],
+)
+def test_no_id_leads_to_a_damaged_page(path: Path, statement: str, page_id: int) -> None:
+    tamper(path, statement)
+    store = SqliteStore(path)
+    with pytest.raises((StoreDamagedError, LookupError), match=f"page {page_id}"):
+        store.get("p", [PageId(page_id)])
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE sessions SET page_count = 4 WHERE session_id = 1",
+        "UPDATE sessions SET page_count = 8 WHERE session_id = 1",
+        "UPDATE sessions SET page_count = x'00' WHERE session_id = 1",
+        "UPDATE sessions SET digest = zeroblob(16) WHERE session_id = 1",
+        "UPDATE sessions SET name = CAST('r' AS BLOB) WHERE session_id = 1",
+        "UPDATE sessions SET name = x'ff' WHERE session_id = 1",
+        "UPDATE sessions SET name = 7 WHERE session_id = 1",
+        "UPDATE sessions SET session_id = 9 WHERE session_id = 1",
+        "UPDATE sessions SET pool_id = 9 WHERE session_id = 1",
+        "UPDATE pools SET name = CAST('q' AS BLOB)",
+        "DELETE FROM pools",
+    ],
+)
+def test_a_damaged_session_is_never_taken_for_a_new_one(path: Path, statement: str) -> None:
+    tamper(path, statement)
+    store = SqliteStore(path)
+    calls = [
+        lambda: list(store.scan("p", "s")),
+        lambda: store.page_count("p", "s"),
+        lambda: store.postings("p", "s"),
+        lambda: store.settings("p", "s"),
+        lambda: store.sessions("p"),
+        lambda: store.append("p", "s", turn(0)),
+        lambda: store.set_setting("p", "s", "language", "de"),
+    ]
+    for call in calls:
+        with pytest.raises(StoreDamagedError, match=str(path)):
+            call()
+    store.close()
+
+
+def test_a_name_that_only_the_index_lost_is_found_out(path: Path) -> None:
+    store = SqliteStore(path)
+    store.append("p", "a session with a long name", turn(0, "kept"))
+    store.close()
+    content = path.read_bytes()
+    name = b"a session with a long name"
+    places = [place for place in range(len(content)) if content.startswith(name, place)]
+    assert len(places) == 2  # its row and its index entry
+    refused = 0
+    for place in places:
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        store = SqliteStore(path)
+        try:
+            assert next(store.scan("p", name.decode())).text == "kept"
+        except StoreDamagedError:
+            refused += 1
+        store.close()
+    assert refused >= 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE append_keys SET first_page_id = 3 WHERE append_key = CAST('k0' AS BLOB)",
+        "UPDATE append_keys SET page_total = 1 WHERE append_key = CAST('k0' AS BLOB)",
+        "UPDATE append_keys SET page_total = 'two' WHERE append_key = CAST('k0' AS BLOB)",
+        "UPDATE append_keys SET append_key = CAST('k0' AS BLOB) WHERE append_key = CAST('k00' AS BLOB)",
+    ],
+)
+def test_a_damaged_key_never_answers_with_other_pages(path: Path, statement: str) -> None:
+    if "k00" in statement:
+        store = SqliteStore(path)
+        store.append("p", "s", turn(3), idempotency_key="k00")
+        store.close()
+        tamper(path, "DELETE FROM append_keys WHERE append_key = CAST('k0' AS BLOB)")
+    tamper(path, statement)
+    store = SqliteStore(path)
+    with pytest.raises(StoreDamagedError, match="idempotency key 'k0'"):
+        store.append("p", "s", turn(3), idempotency_key="k0")
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE session_settings SET settings = CAST('{}' AS BLOB) WHERE session_id = 1",
+        "UPDATE session_settings SET settings = x'' WHERE session_id = 1",
+        "UPDATE session_settings SET settings = 7 WHERE session_id = 1",
+        "UPDATE session_settings SET digest = (SELECT digest FROM session_settings WHERE session_id = 2)",
+    ],
+)
+def test_damaged_settings_are_said_and_not_overwritten(path: Path, statement: str) -> None:
+    tamper(path, statement)
+    store = SqliteStore(path)
+    with pytest.raises(StoreDamagedError, match="settings of session 's'"):
+        store.settings("p", "s")
+    with pytest.raises(StoreDamagedError, match="settings of session 's'"):
+        store.set_setting("p", "s", "style", "short")
+    assert store.settings("p", "t") == {"language": "zh"}
+    assert store.page_count("p", "s") == 6
+    store.close()
+
+
+def test_an_id_counter_that_went_back_overwrites_nothing(path: Path) -> None:
+    tamper(path, "UPDATE sqlite_sequence SET seq = 2 WHERE name = 'pages'")
+    store = SqliteStore(path)
+    before = list(store.scan("p", "s"))
+    with pytest.raises(StoreDamagedError, match="UNIQUE"):
+        store.append("p", "s", turn(3))
+    assert list(store.scan("p", "s")) == before
+    store.close()
