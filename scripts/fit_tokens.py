@@ -29,9 +29,7 @@ MOST_CHUNKS_A_FILE = 1500
 
 def chunks(path: Path) -> list[str]:
     """Chunks of a file, evenly thinned out to a bounded number."""
-    found = [
-        text[at : at + MOST_CHARS] for text in read_texts(path) for at in range(0, len(text), MOST_CHARS)
-    ]
+    found = [text[at : at + MOST_CHARS] for text in read_texts(path) for at in range(0, len(text), MOST_CHARS)]
     found = [chunk for chunk in found if len(chunk) >= LEAST_CHARS]
     step = max(1, len(found) // MOST_CHUNKS_A_FILE)
     return found[::step]
@@ -49,7 +47,8 @@ def fit(counts: np.ndarray, real: np.ndarray, prior: np.ndarray) -> np.ndarray:
         for _ in range(len(prior)):
             part = weighted[:, active]
             solved = np.linalg.solve(
-                part.T @ scaled[:, active] + pull[np.ix_(active, active)], part.sum(0) + pull[np.ix_(active, active)] @ prior[active]
+                part.T @ scaled[:, active] + pull[np.ix_(active, active)],
+                part.sum(0) + pull[np.ix_(active, active)] @ prior[active],
             )
             if (solved >= 0).all():
                 break
@@ -72,9 +71,9 @@ def main(paths: list[Path]) -> None:
     for name, value in zip(FEATURES, row, strict=True):
         print(f"{name:8} {value:.3f}")
     for label, part in (("fitted", slice(0, None, 2)), ("other", slice(1, None, 2))):
-        errors = np.abs(counts[part] @ row / real[part] - 1)
         bias = counts[part] @ row / real[part] - 1
-        print(f"{label}: p50 {np.quantile(errors, 0.5):.4f} p95 {np.quantile(errors, 0.95):.4f} bias {bias.mean():+.4f} n {len(errors)}")
+        middle, high = np.quantile(np.abs(bias), [0.5, 0.95])
+        print(f"{label}: p50 {middle:.4f} p95 {high:.4f} bias {bias.mean():+.4f} n {len(bias)}")
 
 
 if __name__ == "__main__":

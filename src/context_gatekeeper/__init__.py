@@ -35,7 +35,7 @@ _HOMES = {
     "open_store": "stores",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605
+__all__ = sorted(_HOMES)
 __version__ = "0.1.0"
 
 

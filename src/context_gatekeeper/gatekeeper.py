@@ -19,7 +19,7 @@ from context_gatekeeper.engine.recall import recall
 from context_gatekeeper.engine.scheduler import ContextScheduler
 from context_gatekeeper.engine.session import Session
 from context_gatekeeper.errors import ConfigError
-from context_gatekeeper.ports import PageStore, TokenCounter
+from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores import open_store
 from context_gatekeeper.types import Block, Decision, RecallHit
 
@@ -78,7 +78,9 @@ class ContextGatekeeper:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -94,9 +96,13 @@ class ContextGatekeeper:
     @token_budget.setter
     def token_budget(self, tokens: int) -> None:
         if isinstance(tokens, bool) or not isinstance(tokens, int):
-            raise ConfigError(f"token_budget {tokens!r}", "it is not a whole number", "pass the tokens of one prompt, 1 or more")
+            raise ConfigError(
+                f"token_budget {tokens!r}", "it is not a whole number", "pass the tokens of one prompt, 1 or more"
+            )
         if tokens < 1:
-            raise ConfigError(f"token_budget {tokens}", "a prompt has at least one token", "pass 1 or more; 4000 is the default")
+            raise ConfigError(
+                f"token_budget {tokens}", "a prompt has at least one token", "pass 1 or more; 4000 is the default"
+            )
         self._token_budget = tokens
 
     @property
@@ -258,5 +264,7 @@ def _counter(token_counter: CounterName | Callable[[str], int]) -> Callable[[str
     if token_counter == "exact":
         return load_exact_counter()
     raise ConfigError(
-        f"token_counter {token_counter!r}", "there is no such counter", "use 'fitted', 'documented', 'exact' or a callable"
+        f"token_counter {token_counter!r}",
+        "there is no such counter",
+        "use 'fitted', 'documented', 'exact' or a callable",
     )

@@ -17,7 +17,7 @@ __all__ = ["PageStore", "Postings", "TokenCounter"]
 class TokenCounter(Protocol):
     """Counts tokens of a text."""
 
-    def __call__(self, text: str) -> int:
+    def __call__(self, text: str, /) -> int:
         """Tokens of ``text``, >= 0; 0 for the empty text. Never raises for a ``str``."""
         ...
 

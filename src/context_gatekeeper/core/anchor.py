@@ -17,9 +17,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from itertools import islice, takewhile
 from math import log
 
-import snowballstemmer  # type: ignore[import-untyped]
+import snowballstemmer
 
 from context_gatekeeper.core.background import ENGLISH_STOP_WORDS, cut_function_words, simplify_han
 from context_gatekeeper.core.text import normalise_text
@@ -36,6 +37,7 @@ __all__ = [
     "inverse_document_frequency",
     "is_above_floor",
     "scan_anchors",
+    "shortened",
 ]
 
 
@@ -91,7 +93,9 @@ _VERSION = re.compile(r"v?(\d+(?:\.\d+)+(?:[-.]?(?:rc|alpha|beta|dev|post|pre)[-
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*\Z")
 _PART = re.compile(rf"[{_LATIN}]+")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z\u00df-\u024f]+|\d+|[A-Z\u00c0-\u00de]")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+\Z")
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+\Z"
+)
 _HANGUL = re.compile(r"[\u1100-\u11ff\uac00-\ud7a3]+\Z")
 _CROSSING_SHARE = 0.2
 """Weight share of an n-gram that reaches into a function word."""
@@ -118,6 +122,21 @@ class AnchorScan:
     """Term -> weight share in (0, 1]; parts of one compound split one share, the compound keeps a whole."""
     surfaces: Mapping[str, str]
     """Term -> the anchor as first written, lower-cased."""
+
+
+def shortened(scan: AnchorScan, most_terms: int, most_chars: int) -> AnchorScan:
+    """The scan's first terms, for readers that need not know all of a long text."""
+    if len(scan.counts) <= most_terms:
+        return scan
+    first = list(islice(scan.counts, most_terms))
+    spans = tuple(takewhile(lambda span: span[1] < most_chars, scan.spans))
+    return AnchorScan(
+        scan.text[:most_chars],
+        spans,
+        {term: scan.counts[term] for term in first},
+        {term: scan.shares[term] for term in first},
+        {term: scan.surfaces[term] for term in first},
+    )
 
 
 class _Collector:
@@ -198,21 +217,29 @@ def _scan_region(text: str, begin: int, stop: int, found: _Collector, params: An
         if group == "compound":
             _add_compound(token, start, found, params)
         elif group in _PHRASE_GROUPS:
-            phrase = " ".join(token.lower().split())
-            if phrase and depth == 0:
-                if any(char.isalnum() for char in phrase) and _is_phrase(phrase):
-                    found.add(phrase, phrase, start, end)
+            if depth == 0:
+                _add_phrase(" ".join(token.lower().split()), start, end, found)
                 _scan_region(text, start, end, found, params, depth=1)
         elif group in ("han", "kana", "unspaced"):
             found.add_ngrams(token, start)
         elif group == "hangul":
-            found.add(token, token, start, end)
-            if len(token) > 2:
-                for offset in range(len(token) - 1):
-                    found.add(token[offset : offset + 2], token[offset : offset + 2], start, end)
+            _add_hangul(token, start, end, found)
         elif len(token) > 1:
-            folded = token.casefold()
-            found.add(folded, folded, start, end)
+            found.add(token.casefold(), token.casefold(), start, end)
+
+
+def _add_phrase(phrase: str, start: int, end: int, found: _Collector) -> None:
+    if _is_phrase(phrase) and any(char.isalnum() for char in phrase):
+        found.add(phrase, phrase, start, end)
+
+
+def _add_hangul(token: str, start: int, end: int, found: _Collector) -> None:
+    """A word and, because endings are glued to it, its 2-grams."""
+    found.add(token, token, start, end)
+    if len(token) > 2:
+        for offset in range(len(token) - 1):
+            pair = token[offset : offset + 2]
+            found.add(pair, pair, start, end)
 
 
 def _is_phrase(phrase: str) -> bool:
@@ -223,36 +250,34 @@ def _is_phrase(phrase: str) -> bool:
 def _add_compound(token: str, start: int, found: _Collector, params: AnchorParams) -> None:
     """A Latin word, or words and digits glued by ``. / : _ -`` and the like."""
     end = start + len(token)
-    if token.isalpha() and (token.islower() or token.istitle() or token.isupper()):
-        found.add_word(token.lower(), start, end)
-        return
     lowered = token.lower().replace("\u2019", "'")
-    version = _VERSION.match(lowered)
-    if version:
-        whole = version.group(1)
-        found.add(whole, lowered, start, end)
+    if token.isalpha() and (token.islower() or token.istitle() or token.isupper()):
+        found.add_word(lowered, start, end)
+    elif version := _VERSION.match(lowered):
+        found.add(version.group(1), lowered, start, end)
         if lowered[0] == "v":
-            found.add(lowered.split(".")[0], lowered.split(".")[0], start, end, 0.5)
-        return
-    if _NUMBER.match(lowered):
+            major = lowered.split(".")[0]
+            found.add(major, major, start, end, 0.5)
+    elif _NUMBER.match(lowered):
         found.add(lowered, lowered, start, end)
-        return
-    if "'" in lowered and _PART.match(lowered):
-        stripped = _strip_apostrophe(lowered)
-        if stripped is not None:
-            found.add_word(stripped, start, end)
-            return
-    pieces = [(match.group(), match.start()) for match in _PART.finditer(token)]
-    parts = [(part, start + at) for piece, at in pieces for part in _split_humps(piece)]
-    is_whole = len(token) <= params.max_compound_chars and not lowered.isalpha() or len(parts) > 1
+    elif "'" in lowered and (stripped := _strip_apostrophe(lowered)) is not None:
+        found.add_word(stripped, start, end)
+    else:
+        _add_identifier(token, lowered, start, found, params)
+
+
+def _add_identifier(token: str, lowered: str, start: int, found: _Collector, params: AnchorParams) -> None:
+    """The whole compound, and its parts sharing one weight."""
+    end = start + len(token)
+    parts = [part for piece in _PART.findall(token) for part in _split_humps(piece)]
+    is_whole = (len(token) <= params.max_compound_chars and not lowered.isalpha()) or len(parts) > 1
     if is_whole and len(token) <= params.max_compound_chars and lowered not in ENGLISH_STOP_WORDS:
         found.add(_stem(lowered), lowered, start, end)
-    if len(parts) == 1 and is_whole and parts[0][0].lower() == lowered:
+    if len(parts) == 1 and is_whole and parts[0].lower() == lowered:
         return
-    share = 1.0 / max(1, len(parts))
-    for part, _ in parts:
+    for part in parts:
         if len(part) > 1:
-            found.add_word(part.lower(), start, end, share)
+            found.add_word(part.lower(), start, end, 1.0 / len(parts))
 
 
 def _strip_apostrophe(lowered: str) -> str | None:
@@ -271,9 +296,7 @@ def _split_humps(piece: str) -> list[str]:
     for word in piece.split("_"):
         if not word:
             continue
-        if word.islower() or word.isdigit():
-            parts.append(word)
-        elif word.isupper() and word.isalpha():
+        if word.islower() or word.isdigit() or (word.isupper() and word.isalpha()):
             parts.append(word)
         else:
             parts.extend(_HUMP.findall(word) if not _is_short_code(word) else [word])

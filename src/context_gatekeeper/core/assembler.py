@@ -38,8 +38,6 @@ def lay_out_messages(
             {"role": "system", "content": "\n".join(f"{key}: {value}" for key, value in constraints.items())}
         )
     for block in blocks:
-        messages.extend(
-            {"role": role, "content": block[role]} for role in ("user", "assistant") if block[role].strip()
-        )
+        messages.extend({"role": role, "content": block[role]} for role in ("user", "assistant") if block[role].strip())
     messages.append({"role": "user", "content": query})
     return messages

@@ -60,5 +60,7 @@ def profile_named(name: str) -> SelectionProfile:
     """The profile called ``name``. Raises ConfigError for an unknown one."""
     profile = PROFILES.get(name) if isinstance(name, str) else None
     if profile is None:
-        raise ConfigError(f"profile {name!r}", "there is no such selection profile", f"use one of {', '.join(PROFILES)}")
+        raise ConfigError(
+            f"profile {name!r}", "there is no such selection profile", f"use one of {', '.join(PROFILES)}"
+        )
     return profile

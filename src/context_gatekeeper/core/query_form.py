@@ -86,7 +86,9 @@ _RECALLS = re.compile(
     r"|前に|以前|覚えて|さっき|지난|전에|기억"
 )
 _HAN = re.compile(r"[\u3400-\u9fff]")
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+(?:['\u2019][a-z]+)?")
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+(?:['\u2019][a-z]+)?"
+)
 LONG_MESSAGE_CHARS = 160
 """Longer messages tell a story; a name or a pointing word in them decides nothing."""
 

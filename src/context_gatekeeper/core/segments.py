@@ -79,7 +79,9 @@ def match_segments(
             strengths[segment] = strengths.get(segment, 0.0) + weight * idf * frequency / (frequency + norm)
             shares[segment] = shares.get(segment, 0.0) + weight
     matches = [
-        SegmentMatch(segment, strength * (1 + exp(-(count - 1 - segment) / params.recency_segments)), shares[segment] / total)
+        SegmentMatch(
+            segment, strength * (1 + exp(-(count - 1 - segment) / params.recency_segments)), shares[segment] / total
+        )
         for segment, strength in strengths.items()
     ]
     matches.sort(key=lambda match: (-match.strength, -match.segment))

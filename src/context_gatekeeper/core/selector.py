@@ -66,8 +66,6 @@ class Selection:
     spent_tokens: int
     over_budget: tuple[int, ...]
     """Blocks that would have added something but did not fit, ascending."""
-    stopped_by: str
-    """``coverage``, ``nothing adds`` or ``budget``."""
 
 
 def select_blocks(
@@ -97,44 +95,35 @@ def select_blocks(
     spent = 0
     chosen: list[Chosen] = []
     over: set[int] = set()
-    reachable = set().union(*(candidate.anchors for candidate in candidates)) | set(times)
+    reachable = set(times).union(*(candidate.anchors for candidate in candidates))
     relevant = {t: w for t, w in anchor_weights.items() if not params.reachable_only or t in reachable}
-    total = sum(relevant.values())
-    stopped_by = "nothing adds"
-
-    def covered_share() -> float:
-        return sum(w for t, w in relevant.items() if times.get(t)) / total if total else 0.0
-
-    while True:
-        if params.redundancy == 1 and not most and covered_share() >= COVERAGE_TARGET:
-            stopped_by = "coverage"
-            break
+    while params.redundancy > 1 or most or _covered_share(relevant, times) < COVERAGE_TARGET:
         best: tuple[float, int] | None = None
         for candidate in left.values():
-            new = sum(anchor_weights[t] for t in candidate.anchors if times.get(t, 0) < most.get(t, params.redundancy))
-            if new <= 0.0:
-                continue
-            if spent + candidate.cost_tokens > budget_tokens:
+            wanted = (t for t in candidate.anchors if times.get(t, 0) < most.get(t, params.redundancy))
+            new = sum(anchor_weights[term] for term in wanted)
+            if new > 0.0 and spent + candidate.cost_tokens > budget_tokens:
                 over.add(candidate.turn_id)
-                continue
-            gain = new / candidate.cost_tokens**ALPHA * (candidate.relevance if params.uses_score else 1.0)
-            if best is None or (gain, candidate.turn_id) > best:
-                best = (gain, candidate.turn_id)
+            elif new > 0.0:
+                gain = new / candidate.cost_tokens**ALPHA * (candidate.relevance if params.uses_score else 1.0)
+                best = max(best or (0.0, -1), (gain, candidate.turn_id))
         if best is None:
-            stopped_by = "budget" if over else stopped_by
             break
         taken = left.pop(best[1])
         spent += taken.cost_tokens
-        first = tuple(sorted(t for t in taken.anchors if not times.get(t)))
+        chosen.append(Chosen(taken.turn_id, tuple(sorted(t for t in taken.anchors if not times.get(t))), best[0]))
         for term in taken.anchors:
             times[term] = times.get(term, 0) + 1
-        chosen.append(Chosen(taken.turn_id, first, best[0]))
     if params.fill_share > 0.0:
         spent = _fill(left, chosen, spent, int(params.fill_share * budget_tokens))
-    whole = sum(anchor_weights.values())
-    coverage = sum(w for t, w in anchor_weights.items() if times.get(t)) / whole if whole else 0.0
-    taken_ids = {one.turn_id for one in chosen}
-    return Selection(tuple(chosen), coverage, spent, tuple(sorted(over - taken_ids)), stopped_by)
+    too_large = tuple(sorted(over - {one.turn_id for one in chosen}))
+    return Selection(tuple(chosen), _covered_share(anchor_weights, times), spent, too_large)
+
+
+def _covered_share(anchor_weights: Mapping[str, float], times: Mapping[str, int]) -> float:
+    """Share of the weight whose anchors are covered at least once; 0 for no weight."""
+    total = sum(anchor_weights.values())
+    return sum(weight for term, weight in anchor_weights.items() if times.get(term)) / total if total else 0.0
 
 
 def _fill(left: Mapping[int, Candidate], chosen: list[Chosen], spent: int, limit_tokens: int) -> int:

@@ -121,6 +121,7 @@ def smooth_pages(
         scores: ordinal -> own score, > 0.
         sitting_shares: ordinal -> share of the query's weight found in its sitting, in [0, 1].
         named_speaker: ordinal -> whether the query names who speaks there.
+        params: shares and bonuses.
         exists: ordinal -> whether such a page with text exists, in the same sitting's order.
 
     The answer to a question often lacks the question's words; the page before it has them.

@@ -63,60 +63,61 @@ _PIECE = re.compile(
 _HUMP = re.compile(r"[a-z\u00df-\u00ff][A-Z]")
 _FEATURES = TokenRow.__slots__
 _TRADITIONAL = frozenset(variants.TRADITIONAL)
-_COMMON_HAN = frozenset("的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心她本前开但因只从想实日军者意无力它与长把机十民第公此已工使情明性知全三又关点正业外将两高间由问很最重并物手应战向头文体政美相见被利什二等产或新己制身果加西斯月话合回特代内信表化老给世位次度门任常先海通教儿原东声提立及比员解水名真论处走义各入几口认条平系气题活尔更别打女变四神总何电数安少报才结反受目太量再感建务做接必场件计管期市直德资命山金指克许统区保至队形社便空决治展马科司五基眼书非则听白却界达光放强即像难且权思王象完设式色路记南品住告类求据程北边死张该交规万取拉格望觉术领共确传师观清今切院让识候带导争运")
+_COMMON_HAN = frozenset(
+    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心她本前开但因只从想实"
+    "日军者意无力它与长把机十民第公此已工使情明性知全三又关点正业外将两高间由问很最重并物手应战向头文体政美相见被利什二等产或新己制身果加西斯月话合回特代内信表化老给世位次度门任常先海通教儿原东声提立及比员"
+    "解水名真论处走义各入几口认条平系气题活尔更别打女变四神总何电数安少报才结反受目太量再感建务做接必场件计管期市直德资命山金指克许统区保至队形社便空决治展马科司五基眼书非则听白却界达光放强即像难且权思王象"
+    "完设式色路记南品住告类求据程北边死张该交规万取拉格望觉术领共确传师观清今切院让识候带导争运"
+)
+"""The commonest characters; most others cost more than one token in places."""
 
 
 def count_features(text: str) -> dict[str, float]:
     """What the estimate sums up, by feature name (`TokenRow`); one pass over ``text``."""
     counts = dict.fromkeys(_FEATURES, 0.0)
-    pending_space = 0
     for match in _PIECE.finditer(text):
-        kind = match.lastgroup
+        kind = str(match.lastgroup)
         piece = match.group()
-        length = len(piece)
         if kind == "word":
-            counts["word"] += 1
             start = match.start()
-            if start and not text[start - 1].isspace():
-                counts["gluedlong"] += max(0, length - 5)
-            if length > 7:
-                counts["w8"] += min(length, 12) - 7
-                counts["w13"] += max(0, length - 12)
-            if not piece.islower():
-                counts["hump"] += max(0.0, (length - 2) / 2) if piece.isupper() else len(_HUMP.findall(piece))
-            if not piece.isascii():
-                counts["latin"] += sum(char > "\x7f" for char in piece)
-        elif kind == "space":
-            if length > 1:
-                counts["ind"] += 1
-            pending_space = match.end()
+            _count_word(piece, counts, is_glued=start > 0 and not text[start - 1].isspace())
         elif kind == "digits":
-            counts["dig"] += -(-length // 3)
-            if pending_space == match.start() and pending_space:
-                counts["spdig"] += 1
+            counts["dig"] += -(-len(piece) // 3)
+            start = match.start()
+            counts["spdig"] += start > 0 and text[start - 1] in " \t"
         elif kind == "han":
-            counts["han"] += length
+            counts["han"] += len(piece)
             counts["hanrare"] += sum(char not in _COMMON_HAN for char in piece)
             counts["hantrad"] += sum(char in _TRADITIONAL for char in piece)
         elif kind == "punct":
             counts["pr"] += 1
-            counts["pe"] += length - 1
-        elif kind == "newline":
-            counts["nl"] += 1
+            counts["pe"] += len(piece) - 1
         elif kind == "blob":
             _count_blob(piece, counts)
-        elif kind == "combining":
-            counts["latin"] += length
-        elif kind == "cjk":
-            counts["cjkp"] += length
-        elif kind == "other":
-            counts["oth"] += 1
+        elif kind in _BY_LENGTH:
+            counts[_BY_LENGTH[kind]] += len(piece)
         else:
-            counts[_SIMPLE[str(kind)]] += length
+            counts[_BY_RUN[kind]] += kind != "space" or len(piece) > 1
     return counts
 
 
-_SIMPLE = {"kana": "kana", "hangul": "hangul", "cyrillic": "cyr"}
+_BY_LENGTH = {"kana": "kana", "hangul": "hangul", "cyrillic": "cyr", "combining": "latin", "cjk": "cjkp"}
+_BY_RUN = {"space": "ind", "newline": "nl", "other": "oth"}
+
+
+def _count_word(piece: str, counts: dict[str, float], *, is_glued: bool) -> None:
+    length = len(piece)
+    counts["word"] += 1
+    counts["w8"] += max(0, min(length, 12) - 7)
+    counts["w13"] += max(0, length - 12)
+    if is_glued:
+        counts["gluedlong"] += max(0, length - 5)
+    if not piece.islower():
+        counts["hump"] += max(0.0, (length - 2) / 2) if piece.isupper() else float(len(_HUMP.findall(piece)))
+    if not piece.isascii():
+        counts["latin"] += sum(char > "\x7f" for char in piece)
+
+
 _WORDLIKE = re.compile(r"[A-Za-z]+|[0-9]+|[^A-Za-z0-9]+")
 
 
@@ -128,11 +129,7 @@ def _count_blob(piece: str, counts: dict[str, float]) -> None:
         return
     for part in parts:
         if part.isalpha():
-            counts["word"] += 1
-            counts["gluedlong"] += max(0, len(part) - 5)
-            counts["w8"] += max(0, min(len(part), 12) - 7)
-            counts["w13"] += max(0, len(part) - 12)
-            counts["hump"] += len(_HUMP.findall(part))
+            _count_word(part, counts, is_glued=True)
         elif part.isdigit():
             counts["dig"] += -(-len(part) // 3)
         else:
@@ -147,10 +144,12 @@ def estimate_tokens(text: str, family: str = "o200k") -> int:
     """
     row = FAMILIES.get(family)
     if row is None:
-        raise ConfigError(f"token family {family!r}", "there are no coefficients for it", f"use one of {', '.join(FAMILIES)}")
+        raise ConfigError(
+            f"token family {family!r}", "there are no coefficients for it", f"use one of {', '.join(FAMILIES)}"
+        )
     if not text:
         return 0
-    total = sum(getattr(row, name) * count for name, count in count_features(text).items() if count)
+    total: float = sum(getattr(row, name) * count for name, count in count_features(text).items() if count)
     return max(1, ceil(total))
 
 
@@ -185,9 +184,7 @@ class Calibration:
             return self
         ratio = real_tokens / estimated_tokens
         factor = ratio if not self.samples else self.factor + _CALIBRATION_STEP * (ratio - self.factor)
-        return replace(
-            self, factor=min(_CALIBRATION_MOST, max(_CALIBRATION_LEAST, factor)), samples=self.samples + 1
-        )
+        return replace(self, factor=min(_CALIBRATION_MOST, max(_CALIBRATION_LEAST, factor)), samples=self.samples + 1)
 
     def apply(self, estimated_tokens: int) -> int:
         """Corrected estimate, rounded up."""

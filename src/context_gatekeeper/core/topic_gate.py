@@ -1,4 +1,4 @@
-"""The topic gate: does a query continue the running topic? (DESIGN.md 4.2, SPEC.md 3.2)
+"""The topic gate decides whether a query continues the running topic (DESIGN.md 4.2, SPEC.md 3.2).
 
 The documented thresholds are kept and reported. Inside their zones a small table of
 points decides, because on real talk the zones alone call every third continuation a
@@ -65,12 +65,8 @@ class GateEvidence:
     previous_closes: bool
     recent_switches: int
     """Switches among the last six turns."""
-    running_match: float
-    """Share of the query's base weight found in the running segment, in [0, 1]."""
     older_match: float
     """The same for the best older segment, in [0, 1]."""
-    older_only: float
-    """Base weight of the content anchors that only older segments hold, >= 0."""
     run_overlap_ratio: float
     """Weighted share of the query's anchors in the whole running segment."""
     changes_script: bool
@@ -124,13 +120,15 @@ def gate_features(evidence: GateEvidence) -> dict[str, float]:
     """Value of each row of the table for ``evidence``; the names are those of `GateParams`."""
     form = evidence.form
     novelty = log(1.0 + evidence.new_content)
+    leans_back = evidence.shares_content or form.points_back or form.leads_on or form.is_deictic
+    is_fresh = evidence.is_answered and form.asks and not form.is_long and not leans_back
     return {
         "constant": 1.0,
         "overlap": evidence.anchor_overlap_ratio,
         "novelty_unshared": 0.0 if evidence.shares_content else novelty,
         "novelty_statement": 0.0 if form.asks else novelty,
         "content": log(1.0 + evidence.content_count),
-        "points_back": float(form.points_back or form.is_deictic and form.word_count <= 8),
+        "points_back": float(form.points_back or (form.is_deictic and form.word_count <= 8)),
         "greets": float(form.greets),
         "previous_closes": float(evidence.previous_closes),
         "names_running": float(evidence.named_root is NamedRoot.RUNNING),
@@ -151,8 +149,8 @@ def gate_features(evidence: GateEvidence) -> dict[str, float]:
         "recalls_older": evidence.older_match * form.recalls,
         "shares_content": float(evidence.shares_content),
         "unanswered": float(not evidence.is_answered),
-        "fresh_question": float(evidence.is_answered and form.asks and not form.is_long and not evidence.shares_content and not form.points_back and not form.leads_on and not form.is_deictic and evidence.content_count>0),
-        "fresh_ask": novelty * (evidence.is_answered and form.asks and not form.is_long and not evidence.shares_content and not form.points_back and not form.leads_on and not form.is_deictic),
+        "fresh_question": float(is_fresh and evidence.content_count > 0),
+        "fresh_ask": novelty if is_fresh else 0.0,
     }
 
 

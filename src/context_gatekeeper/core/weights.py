@@ -36,7 +36,16 @@ class WeightParams:
 
 
 WEIGHT_PARAMS = WeightParams()
-_EXACT_KINDS = frozenset({AnchorKind.IDENTIFIER, AnchorKind.VERSION, AnchorKind.NUMBER, AnchorKind.PHRASE, AnchorKind.WORD, AnchorKind.LETTERS})
+_EXACT_KINDS = frozenset(
+    {
+        AnchorKind.IDENTIFIER,
+        AnchorKind.VERSION,
+        AnchorKind.NUMBER,
+        AnchorKind.PHRASE,
+        AnchorKind.WORD,
+        AnchorKind.LETTERS,
+    }
+)
 
 
 @lru_cache(maxsize=1 << 17)
@@ -71,9 +80,7 @@ def is_exact(term: str) -> bool:
     return anchor_kind(term) in _EXACT_KINDS
 
 
-def query_weights(
-    terms: Iterable[str], document_frequency: Callable[[str], int], block_count: int
-) -> dict[str, float]:
+def query_weights(terms: Iterable[str], document_frequency: Callable[[str], int], block_count: int) -> dict[str, float]:
     """IDF of the query's terms that pass the n-gram floor (DESIGN.md 4.1); unseen terms keep theirs."""
     weights: dict[str, float] = {}
     for term in terms:

@@ -96,7 +96,9 @@ class PagePool:
         for turn in self.turns(turn_id):
             self._remember(turn)
             return turn
-        raise ConfigError(f"turn {turn_id}", f"session {self._session!r} has no such turn", "use an id that add_turn returned")
+        raise ConfigError(
+            f"turn {turn_id}", f"session {self._session!r} has no such turn", "use an id that add_turn returned"
+        )
 
     def turns(self, from_turn: int = 0) -> Iterator[StoredTurn]:
         """The turns from ``from_turn`` on, in order."""

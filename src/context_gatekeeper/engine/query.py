@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from context_gatekeeper.core.anchor import AnchorScan, fallback_anchor, inverse_document_frequency, scan_anchors
+from context_gatekeeper.core.anchor import (
+    AnchorScan,
+    fallback_anchor,
+    inverse_document_frequency,
+    scan_anchors,
+    shortened,
+)
 from context_gatekeeper.core.query_form import QueryForm, read_form
 from context_gatekeeper.core.weights import WEIGHT_PARAMS, base_weight, is_content, query_weights
 from context_gatekeeper.core.wording import WORDING_PARAMS
@@ -20,6 +26,9 @@ class QueryReading:
     """What the engine knows of a query before it ranks anything."""
 
     scan: AnchorScan
+    """The first 2,000 terms of the query: no subject needs more."""
+    whole: AnchorScan
+    """All of it, as the index wants it."""
     form: QueryForm
     idf: Mapping[str, float]
     """Documented IDF of the terms above the floor (n-grams under it are left out)."""
@@ -35,6 +44,7 @@ class QueryReading:
     """The query's first 20 characters when it has no anchors, else empty."""
 
 
+MOST_QUERY_TERMS = 2000
 ASKED_AGAIN_SHARE = 0.9
 """A query whose content is wording to this share repeats a whole question, not a sentence pattern."""
 
@@ -46,7 +56,8 @@ def _is_asked_again(scan: AnchorScan, wording: frozenset[str]) -> bool:
 
 def read_query(query: str, postings: Postings, tracker: TopicTracker) -> QueryReading:
     """Read ``query`` against a session. O(length of the query)."""
-    scan = scan_anchors(query)
+    whole = scan_anchors(query)
+    scan = shortened(whole, MOST_QUERY_TERMS, WORDING_PARAMS.max_chars)
     wording = tracker.wording.wording_terms(scan.text, scan.spans, postings.user_frequency)
     if _is_asked_again(scan, wording):
         wording = frozenset()
@@ -62,6 +73,7 @@ def read_query(query: str, postings: Postings, tracker: TopicTracker) -> QueryRe
         topic_weights[term] = (known_idf if frequency else WEIGHT_PARAMS.unseen_idf) * own
     return QueryReading(
         scan,
+        whole,
         read_form(scan.text),
         idf,
         base,

@@ -24,8 +24,23 @@ from context_gatekeeper.types import RecallHit, Role
 
 __all__ = ["context_terms", "rank_blocks", "rank_pages", "recall"]
 
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
-_MONTH = re.compile(r"\b(" + "|".join(_MONTHS) + r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|(?<!\d)(1[0-2]|0?[1-9])月")
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_MONTH = re.compile(
+    r"\b(" + "|".join(_MONTHS) + r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|(?<!\d)(1[0-2]|0?[1-9])月"
+)
 _YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)(?!\d)")
 _MARK = "\u001f"
 """Starts terms that no text can hold: dates and speakers, used by the ``recall`` profile only."""
@@ -51,14 +66,23 @@ def _date_terms(text: str) -> list[str]:
     lowered = text.lower()
     terms = []
     for match in _MONTH.finditer(lowered):
-        number = int(match.group(2)) if match.group(2) else 1 + next(i for i, name in enumerate(_MONTHS) if name.startswith(match.group(1)[:3]))
+        number = (
+            int(match.group(2))
+            if match.group(2)
+            else 1 + next(i for i, name in enumerate(_MONTHS) if name.startswith(match.group(1)[:3]))
+        )
         terms.append(f"{_MARK}month {number}")
     terms.extend(f"{_MARK}year {match.group(1)}" for match in _YEAR.finditer(text))
     return terms
 
 
 def rank_blocks(
-    reading: QueryReading, postings: Postings, profile: SelectionProfile, *, limit: int, allowed: Collection[int] | None = None
+    reading: QueryReading,
+    postings: Postings,
+    profile: SelectionProfile,
+    *,
+    limit: int,
+    allowed: Collection[int] | None = None,
 ) -> list[tuple[int, float]]:
     """Blocks by the documented formula: (turn id, score), best first."""
     weights = {term: weight for term, weight in reading.weights.items() if weight > 0.0}

@@ -96,7 +96,7 @@ class ContextScheduler:
         weights = self._cover_weights(reading, finding)
         kept_whole.extend(turn for turn in self._asked_before(reading, ranked) if turn not in kept_whole)
         repeats = _repeats(reading, weights, finding.names, self._pool.postings)
-        pieces, selection = self._chosen(reading, ranked, kept_whole, weights, repeats, budget_tokens, log)
+        pieces, selection = self._chosen(ranked, kept_whole, weights, repeats, budget_tokens, log)
         return self._decision(query, reading, finding, pieces, selection, weights, budget_tokens, log)
 
     # -- which turns may come ------------------------------------------------------------
@@ -152,7 +152,11 @@ class ContextScheduler:
 
         def holds(turn_id: int) -> bool:
             turn = self._pool.turn(turn_id)
-            return sum(w for term, w in subject.items() if term in turn.user.terms or term in turn.assistant.terms) >= needed > 0
+            return (
+                sum(w for term, w in subject.items() if term in turn.user.terms or term in turn.assistant.terms)
+                >= needed
+                > 0
+            )
 
         return holds
 
@@ -216,7 +220,7 @@ class ContextScheduler:
         """What coverage pays for each anchor: the topic's name counts less once the topic is found (R7)."""
         if reading.fallback:
             return {reading.fallback: 1.0}
-        factor = self._profile.name_factor if finding.allowed or finding.names else 1.0
+        factor = self._profile.name_factor
         return {
             term: weight * (factor if term in finding.names else 1.0)
             for term, weight in reading.weights.items()
@@ -227,7 +231,6 @@ class ContextScheduler:
 
     def _chosen(
         self,
-        reading: QueryReading,
         ranked: list[tuple[int, float]],
         kept_whole: list[int],
         weights: Mapping[str, float],
@@ -346,12 +349,16 @@ class ContextScheduler:
             "covered_ids": sorted({postings.ordinals(term)[0] >> 1 for term in new if postings.ordinals(term)}),
             "covered_anchors": sorted({surfaces.get(term, term) for term in new}),
             "tokens": piece.tokens,
-            "reason": "covers anchors" if chosen is not None and new else "fills the budget" if chosen else "the run goes on",
+            "reason": "covers anchors"
+            if chosen is not None and new
+            else "fills the budget"
+            if chosen
+            else "the run goes on",
         }
 
 
 def _only_points(reading: QueryReading) -> bool:
-    """Whether a query is short, points back or continues, and names nothing itself: it leans on the last blocks alone."""
+    """Whether a query is short, points back and names nothing itself: it leans on the last blocks alone."""
     if any(base >= _TELLING_BASE for base in reading.base.values()):
         return False
     form = reading.form
@@ -367,7 +374,9 @@ MOST_REPEATS = 3
 """... up to so many turns."""
 
 
-def _repeats(reading: QueryReading, weights: Mapping[str, float], names: frozenset[str], postings: Postings) -> dict[str, int]:
+def _repeats(
+    reading: QueryReading, weights: Mapping[str, float], names: frozenset[str], postings: Postings
+) -> dict[str, int]:
     subject = _subject(reading, weights, names, postings)
     return dict.fromkeys(subject, MOST_REPEATS) if reading.form.recalls else {}
 

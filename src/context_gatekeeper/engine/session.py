@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from context_gatekeeper.core.anchor import scan_anchors
 from context_gatekeeper.core.text import normalise_text
 from context_gatekeeper.engine.pool import PagePool, TurnDraft
@@ -53,7 +55,7 @@ class Session:
             if term in answer.counts:
                 return True
             places = postings.ordinals(term)
-            return any(first & 1 and second == first - 1 for second, first in zip(places, places[1:]))
+            return any(first & 1 and second == first - 1 for second, first in pairwise(places))
 
         notes = tracker.note_turn(reading.scan, reading.wording, is_answered, is_switch=is_switch)
         turn = self._pool.append_turn(
@@ -61,7 +63,7 @@ class Session:
             TurnDraft(
                 user_text,
                 assistant_text,
-                {**reading.scan.counts, **context_terms(time, speakers[0])},
+                {**reading.whole.counts, **context_terms(time, speakers[0])},
                 {**answer.counts, **context_terms(time, speakers[1])} if assistant_text else {},
                 notes.to_dict(),
                 time,

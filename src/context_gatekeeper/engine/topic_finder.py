@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from context_gatekeeper.core.segments import SEGMENT_PARAMS, SegmentMatch, match_segments
 from context_gatekeeper.core.topic_gate import GateEvidence, NamedRoot, gate_topic
@@ -15,6 +16,8 @@ from context_gatekeeper.types import GateVerdict, TopicMove
 
 __all__ = ["TopicFinding", "find_topic"]
 
+MOST_PLACES = 600
+"""Newest pages of one term that are looked at: a term on more pages tells no stretch of talk from another."""
 NAMED_LEAST_SHARE = 0.08
 """Least share of the query's topic weight that a topic's name must have to count."""
 NAMED_LEAST_SHARE_LONG = 0.20
@@ -63,7 +66,7 @@ class _LabelledTurns(Collection[int]):
             self._known[turn_id] = held
         return held
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[int]:
         return (turn_id for turn_id in range(self._tracker.turn_count) if turn_id in self)
 
     def __len__(self) -> int:
@@ -84,19 +87,25 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
         run = range(tracker.run_start, tracker.turn_count)
         if named is not None and named.is_running and reading.form.recalls:
             labelled = _LabelledTurns(tracker, named)
-            return TopicFinding(evidence, verdict, "running", f"names {named.root!r}", _Either(run, labelled), names, roots)
+            return TopicFinding(
+                evidence, verdict, "running", f"names {named.root!r}", _Either(run, labelled), names, roots
+            )
         if named is not None:
             run_turns = _OwnTurns(tracker, run, named.root)
             return TopicFinding(evidence, verdict, "running", f"names {named.root!r}", run_turns, names, roots)
         return TopicFinding(evidence, verdict, "running", "the run", run, names, roots)
     if named is not None:
-        return TopicFinding(evidence, verdict, "known", f"names {named.root!r}", _LabelledTurns(tracker, named), names, roots)
+        return TopicFinding(
+            evidence, verdict, "known", f"names {named.root!r}", _LabelledTurns(tracker, named), names, roots
+        )
     for match in matches:
         if match.segment == len(tracker.segment_starts) - 1:
             continue
         if match.share >= SEGMENT_PARAMS.resume_share or _stands_out(match, matches, reading):
             turns = tracker.segment_turns(match.segment)
-            return TopicFinding(evidence, verdict, "known", f"returns to turns {turns.start}-{turns.stop - 1}", turns, names, roots)
+            return TopicFinding(
+                evidence, verdict, "known", f"returns to turns {turns.start}-{turns.stop - 1}", turns, names, roots
+            )
         break
     return TopicFinding(evidence, verdict, "new", "nothing older is like it", (), names, roots)
 
@@ -133,7 +142,7 @@ class _OwnTurns(Collection[int]):
         roots = self._tracker.keys.own_roots(turn_id)
         return not roots or self._root in roots
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[int]:
         return (turn_id for turn_id in self._run if turn_id in self)
 
     def __len__(self) -> int:
@@ -150,7 +159,7 @@ class _Either(Collection[int]):
     def __contains__(self, turn_id: object) -> bool:
         return turn_id in self._first or turn_id in self._second
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[int]:
         yield from self._first
         yield from (turn_id for turn_id in self._second if turn_id not in self._first)
 
@@ -170,7 +179,9 @@ def _named_root(reading: QueryReading, tracker: TopicTracker) -> _Named | None:
             terms.setdefault(root, set()).add(term)
     least = NAMED_LEAST_SHARE_LONG if reading.form.is_long else NAMED_LEAST_SHARE
     heavy = {
-        root: naming for root, naming in terms.items() if sum(reading.topic_weights[term] for term in naming) >= least * total
+        root: naming
+        for root, naming in terms.items()
+        if sum(reading.topic_weights[term] for term in naming) >= least * total
     }
     if not heavy or not tracker.turn_count:
         return None
@@ -181,11 +192,12 @@ def _named_root(reading: QueryReading, tracker: TopicTracker) -> _Named | None:
 
 
 def _segment_matches(reading: QueryReading, pool: PagePool, tracker: TopicTracker) -> list[SegmentMatch]:
-    base = {term: own for term, own in reading.base.items() if is_content(term)}
     postings = pool.postings
+    base = {term: own for term, own in reading.base.items() if is_content(term)}
     starts = [*tracker.segment_starts, tracker.turn_count]
-    sizes = [stop - start for start, stop in zip(starts, starts[1:], strict=False)]
-    return match_segments(base, {term: postings.ordinals(term) for term in base}, tracker.segment_of, sizes)
+    sizes = [stop - start for start, stop in pairwise(starts)]
+    places = {term: postings.ordinals(term)[-MOST_PLACES:] for term in base}
+    return match_segments(base, places, tracker.segment_of, sizes)
 
 
 def _evidence(
@@ -216,13 +228,7 @@ def _evidence(
         named_root=NamedRoot.NONE if named is None else NamedRoot.RUNNING if named.is_running else NamedRoot.OLDER,
         previous_closes=tracker.last_form is not None and tracker.last_form.closes,
         recent_switches=tracker.recent_switches(),
-        running_match=max((match.share for match in matches if match.segment == running), default=0.0),
         older_match=max((match.share for match in matches if match.segment != running), default=0.0),
-        older_only=sum(
-            reading.base[term]
-            for term in content
-            if term not in active and _seen_before_run(pool, tracker, term)
-        ),
         run_overlap_ratio=_run_overlap(reading, pool, tracker),
         changes_script=tracker.last_form is not None and tracker.last_form.is_han != reading.form.is_han,
         is_answered=bool(pool.turn(tracker.turn_count - 1).assistant.text) if tracker.turn_count else True,
@@ -230,18 +236,14 @@ def _evidence(
     )
 
 
-def _seen_before_run(pool: PagePool, tracker: TopicTracker, term: str) -> bool:
-    ordinals = pool.postings.ordinals(term)
-    return bool(ordinals) and ordinals[-1] >> 1 < tracker.run_start
-
-
 def _run_overlap(reading: QueryReading, pool: PagePool, tracker: TopicTracker) -> float:
     total = sum(reading.topic_weights.values())
     if not total:
         return 0.0
     held = 0.0
+    postings = pool.postings
     for term, weight in reading.topic_weights.items():
-        ordinals = pool.postings.ordinals(term)
+        ordinals = postings.ordinals(term)
         if ordinals and ordinals[-1] >> 1 >= tracker.run_start:
             held += weight
     return held / total

@@ -167,5 +167,3 @@ class TopicTracker:
         )
         self.wording.add(scan_text)
         self.absorb(turn, notes, scan_text)
-
-

@@ -53,6 +53,7 @@ MIGRATIONS: tuple[Migration, ...] = (
                 UNIQUE (pool_id, name)
             )
             """,
+            # A row for every session from its beginning, so that a lost one is noticed.
             """
             CREATE TABLE session_settings (
                 session_id INTEGER PRIMARY KEY REFERENCES sessions,

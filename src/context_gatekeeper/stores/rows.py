@@ -62,8 +62,8 @@ def stored_text(place: str, stored: object) -> str:
         raise damaged(place) from None
 
 
-def verify(place: str, stored_digest: object, *meaning: str | float | None, payload: bytes = b"") -> None:
-    """Raise StoreDamagedError for ``place`` unless the digest is that of the meaning."""
+def verify(place: str, stored_digest: object, *meaning: str | float | None, payload: Any = b"") -> None:
+    """Raise StoreDamagedError for ``place`` unless the digest is that of the meaning and the payload of bytes."""
     try:
         is_right = digest_of(*meaning, payload=payload) == stored_digest
     except TypeError:  # a damaged column came back with another type

@@ -44,7 +44,7 @@ def store_errors(path: str, doing: str) -> Iterator[None]:
     """Turn SQLite's errors into StoreErrors that name the file, the cause and the next step."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise _store_error(path, doing, error) from error
 
 
@@ -158,7 +158,7 @@ def _foreign_cause(path: str) -> str | None:
                 int(connection.execute(f"PRAGMA {name}").fetchone()[0])
                 for name in ("application_id", "user_version", "page_count")
             )
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             return f"it is no page store ({error})"
     if pages and application_id != APPLICATION_ID:
         return f"it is a SQLite file of another application (id {application_id})"
@@ -182,12 +182,14 @@ def _while_busy(deadline: float, attempt: Callable[[], _Result]) -> _Result:
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: sqlite3.Error | UnicodeDecodeError) -> int:
     """SQLite's primary result code."""
+    if isinstance(error, UnicodeDecodeError):
+        return sqlite3.SQLITE_CORRUPT  # its message quotes a damaged name
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE)) & 0xFF
 
 
-def _store_error(path: str, doing: str, error: sqlite3.Error) -> StoreError:
+def _store_error(path: str, doing: str, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
     thing = f"store {path}"
     code = _code(error)
     if code in _BUSY_CODES:

@@ -138,9 +138,7 @@ def read_settings(
         "SELECT settings, digest FROM session_settings WHERE pool_id = ? AND session_id = ?",
         (here.pool_id, here.session_id),
     ).fetchone()
-    if row is None:
-        return {}
-    settings, digest = row
+    settings, digest = row or (b"", None)  # every session has a row: a missing one is damage
     rows.verify(f"settings of {rows.session_place(path, session)}", digest, pool, session, payload=settings)
     return rows.unpack_settings(settings)
 
@@ -157,7 +155,7 @@ def write_settings(
 
 
 def add_session(connection: sqlite3.Connection, pool: str, session: str) -> SessionRow:
-    """Make a session without pages, and its pool when need be."""
+    """Make a session without pages and settings, and its pool when need be."""
     connection.execute("INSERT OR IGNORE INTO pools (name) VALUES (?)", (text_bytes(pool),))
     (pool_id,) = connection.execute("SELECT pool_id FROM pools WHERE name = ?", (text_bytes(pool),)).fetchone()
     (session_id,) = connection.execute("SELECT coalesce(max(session_id), 0) + 1 FROM sessions").fetchone()
@@ -165,7 +163,9 @@ def add_session(connection: sqlite3.Connection, pool: str, session: str) -> Sess
         "INSERT INTO sessions (session_id, pool_id, name, page_count, digest) VALUES (?, ?, ?, 0, ?)",
         (session_id, pool_id, text_bytes(session), rows.digest_of(pool, session, session_id, 0)),
     )
-    return SessionRow(pool_id, session_id, 0)
+    here = SessionRow(pool_id, session_id, 0)
+    write_settings(connection, here, pool, session, {})
+    return here
 
 
 def add_pages(
