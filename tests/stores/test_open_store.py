@@ -124,7 +124,8 @@ def test_names_of_sessions_never_become_paths(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["pages.db"]
 
 
-def test_a_store_in_memory_does_not_load_sqlite() -> None:
-    code = "import sys, context_gatekeeper.stores as s; s.open_store(); print('sqlite3' in sys.modules)"
+def test_a_store_in_memory_does_not_load_the_one_in_a_file() -> None:
+    code = "import sys\nfrom context_gatekeeper import stores\nstores.open_store()\n"
+    code += "print('context_gatekeeper.stores.sqlite' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

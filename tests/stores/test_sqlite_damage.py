@@ -210,6 +210,8 @@ def test_a_damaged_key_never_answers_with_other_pages(path: Path, statement: str
     [
         "UPDATE session_settings SET settings = CAST('{}' AS BLOB) WHERE session_id = 1",
         "UPDATE session_settings SET settings = x'' WHERE session_id = 1",
+        "DELETE FROM session_settings WHERE session_id = 1",
+        "UPDATE session_settings SET pool_id = 9 WHERE session_id = 1",
         "UPDATE session_settings SET settings = 7 WHERE session_id = 1",
         "UPDATE session_settings SET digest = (SELECT digest FROM session_settings WHERE session_id = 2)",
     ],
@@ -224,6 +226,14 @@ def test_damaged_settings_are_said_and_not_overwritten(path: Path, statement: st
     assert store.settings("p", "t") == {"language": "zh"}
     assert store.page_count("p", "s") == 6
     store.close()
+
+
+def test_a_damaged_table_name_that_is_no_text_is_damage(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_schema SET name = CAST(x'ee41' AS TEXT), sql = 'x' WHERE name = 'sessions'")
+    with pytest.raises(StoreDamagedError, match=str(path)):
+        SqliteStore(path)
 
 
 def test_an_id_counter_that_went_back_overwrites_nothing(path: Path) -> None:
