@@ -148,7 +148,7 @@ class PagePatterns:
 
     def _held(self, page: int) -> list[_HeldTerm]:
         """The terms of ``page`` with the most that a page of the same pattern holds of them."""
-        held = []
+        held: list[tuple[Sequence[int], Sequence[int], float, int]] = []
         for ordinals, frequencies, weight, highest in self._terms:
             place = bisect_left(ordinals, page)
             if place < len(ordinals) and ordinals[place] == page:

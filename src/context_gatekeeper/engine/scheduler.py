@@ -18,6 +18,7 @@ from context_gatekeeper.core.profiles import SelectionProfile
 from context_gatekeeper.core.pruner import prune_block, shrink_to_tokens
 from context_gatekeeper.core.selector import Candidate, Chosen, Selection, select_blocks
 from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
+from context_gatekeeper.core.weights import term_background
 from context_gatekeeper.engine.pool import PagePool, StoredTurn
 from context_gatekeeper.engine.query import QueryReading, read_query
 from context_gatekeeper.engine.recall import rank_blocks, rank_pages
@@ -35,8 +36,9 @@ RANKED_LIMIT = 256
 _SHORT_QUERY_CHARS = 60
 _SHORT_QUERY_WORDS = 5
 _LEAST_REPEATED_ANCHORS = 3
-_TELLING_BASE = 0.6
-"""A query with an anchor of this base weight says itself what it is about: it leans on the last block only."""
+_TELLING_BACKGROUND = 0.6
+_TELLING_SHARE = 0.5
+"""A query with an anchor of at least these says itself what it is about and leans on the last block only."""
 _FALLBACK_TURNS = 2000
 """A query without anchors is looked for in this many newest turns."""
 
@@ -357,9 +359,15 @@ class ContextScheduler:
         }
 
 
+def _is_telling(term: str, reading: QueryReading) -> bool:
+    """Whether a query's anchor says itself what the query is about."""
+    is_whole = reading.scan.shares[term] >= _TELLING_SHARE and term not in reading.wording
+    return is_whole and term_background(term) >= _TELLING_BACKGROUND
+
+
 def _only_points(reading: QueryReading) -> bool:
     """Whether a query is short, points back and names nothing itself: it leans on the last blocks alone."""
-    if any(base >= _TELLING_BASE for base in reading.base.values()):
+    if reading.form.recalls or any(_is_telling(term, reading) for term in reading.base):
         return False
     form = reading.form
     if len(reading.scan.text.strip()) <= _SHORT_QUERY_CHARS and (form.points_back or form.is_deictic):

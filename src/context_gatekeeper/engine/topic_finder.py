@@ -107,6 +107,9 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
                 evidence, verdict, "known", f"returns to turns {turns.start}-{turns.stop - 1}", turns, names, roots
             )
         break
+    if reading.form.recalls and any(match.segment == len(tracker.segment_starts) - 1 for match in matches):
+        run = range(tracker.run_start, tracker.turn_count)
+        return TopicFinding(evidence, verdict, "running", "asks about the run", run, names, roots)
     return TopicFinding(evidence, verdict, "new", "nothing older is like it", (), names, roots)
 
 
