@@ -8,13 +8,20 @@ from collections.abc import Iterator
 import pytest
 
 
+LOGGER = logging.getLogger("context_gatekeeper")
+UNTOUCHED = (LOGGER.level, LOGGER.propagate, tuple(LOGGER.handlers), tuple(LOGGER.filters))
+
+
 @pytest.fixture(autouse=True)
-def _same_logger_afterwards() -> Iterator[None]:
+def _untouched_logger() -> Iterator[None]:
     """The command line sets up the package's logger; in a process of many tests that must not last."""
-    logger = logging.getLogger("context_gatekeeper")
-    before = (logger.level, logger.propagate, list(logger.handlers), list(logger.filters))
+    _restore_logger()
     yield
-    logger.setLevel(before[0])
-    logger.propagate = before[1]
-    logger.handlers[:] = before[2]
-    logger.filters[:] = before[3]
+    _restore_logger()
+
+
+def _restore_logger() -> None:
+    LOGGER.setLevel(UNTOUCHED[0])
+    LOGGER.propagate = UNTOUCHED[1]
+    LOGGER.handlers[:] = UNTOUCHED[2]
+    LOGGER.filters[:] = UNTOUCHED[3]
