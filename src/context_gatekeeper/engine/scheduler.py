@@ -367,6 +367,8 @@ def _is_telling(term: str, reading: QueryReading) -> bool:
 
 def _only_points(reading: QueryReading) -> bool:
     """Whether a query is short, points back and names nothing itself: it leans on the last blocks alone."""
+    if reading.fallback and not reading.form.word_count:
+        return False
     if reading.form.recalls or any(_is_telling(term, reading) for term in reading.base):
         return False
     form = reading.form

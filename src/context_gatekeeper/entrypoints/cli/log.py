@@ -66,5 +66,4 @@ def start_logging(*, is_verbose: bool, most_warnings: int | None = None) -> FewW
     logger = logging.getLogger("context_gatekeeper")
     logger.handlers[:] = [output]
     logger.setLevel(logging.DEBUG if is_verbose else logging.WARNING)
-    logger.propagate = False
     return few
