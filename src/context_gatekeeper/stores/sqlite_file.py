@@ -70,7 +70,7 @@ def prepare_file(path: str, busy_timeout_seconds: float) -> None:
     deadline = clock.monotonic() + busy_timeout_seconds
     with store_errors(path, "opened"):
         _check_identity(path, deadline)
-        with closing(_connect(path, busy_timeout_seconds)) as connection:
+        with closing(_connect(path, 0)) as connection:  # the waiting is ours
             _while_busy(deadline, lambda: migrate(connection, path))
             _while_busy(deadline, lambda: switch_to_log(connection, path))
 
