@@ -3,7 +3,7 @@
     pip install numpy
     python scripts/fit_gate.py NAME=FILE.jsonl[:WEIGHT] ... [--switch-cost 0.6]
 
-Every FILE is a set of dialogues with labelled shifts (`evals.datasets.read_shifts`). Dialogues with even numbers
+Every FILE is a set of dialogues with labelled shifts (`evals.datasets.read_conversations`). Dialogues with even numbers
 are fitted, odd ones reported; of a set with fewer than ten dialogues the first halves are fitted. The rows of
 `gate_features` are taken along the true history (the labels move the topics), a set's turns share its weight, and a
 missed switch costs ``--switch-cost`` of a false one: a false switch empties the context, a missed one only keeps a
@@ -23,7 +23,7 @@ from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import read_query
 from context_gatekeeper.engine.session import Session
 from context_gatekeeper.engine.topic_finder import find_topic
-from context_gatekeeper.evals.datasets import Line, pair_lines, read_shifts
+from context_gatekeeper.evals.datasets import Line, pair_lines, read_conversations
 from context_gatekeeper.stores import MemoryStore
 from context_gatekeeper.types import TopicMove
 
@@ -60,15 +60,17 @@ def judged_turns(lines: tuple[Line, ...]) -> list[Turn]:
                 evidence.anchor_overlap_ratio > OVERLAP_CONTINUE_THRESHOLD
                 and evidence.named_root is not NamedRoot.OLDER
             )
-            rows.append(Turn(gate_features(evidence), line.is_shift, is_cue or is_overlap or not evidence.anchor_count))
-        move = TopicMove.SWITCH if line.is_shift and place else TopicMove.CONTINUE
+            rows.append(
+                Turn(gate_features(evidence), bool(line.shift), is_cue or is_overlap or not evidence.anchor_count)
+            )
+        move = TopicMove.SWITCH if line.shift and place else TopicMove.CONTINUE
         session.add_turn(line.text, answer, line.time, (None, None), known_move=move)
     return rows
 
 
 def halves(path: Path) -> tuple[list[Turn], list[Turn]]:
     """Rows of the building half and of the other."""
-    dialogues = [lines for _, lines in read_shifts(path)]
+    dialogues = [conversation.lines for conversation in read_conversations(path)]
     if len(dialogues) < FEW_DIALOGUES:
         first = [row for lines in dialogues for row in judged_turns(lines[: len(lines) // 2])]
         return first, [row for lines in dialogues for row in judged_turns(lines[len(lines) // 2 :])]

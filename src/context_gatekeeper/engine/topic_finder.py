@@ -191,7 +191,18 @@ def _named_root(reading: QueryReading, tracker: TopicTracker) -> _Named | None:
     root = max(heavy, key=lambda one: (one in reading.scan.counts, tracker.keys.message_count(one), one))
     turns = frozenset(tracker.keys.holders(root)).union(*(tracker.keys.holders(term) for term in heavy[root]))
     is_running = tracker.inherits(tracker.turn_count - 1, turns, frozenset((root,)))
+    head = tracker.keys.head(tracker.turn_count - 1)
+    if not is_running and head is not None and _is_minor(root, head, tracker):
+        return None
     return _Named(root, frozenset(heavy[root]), turns, is_running)
+
+
+MINOR_RATIO = 3
+"""A word used in a third of the messages of the running topic's name, or in fewer, is no topic of its own beside it."""
+
+
+def _is_minor(root: str, head: str, tracker: TopicTracker) -> bool:
+    return MINOR_RATIO * tracker.keys.message_count(root) <= tracker.keys.message_count(head)
 
 
 def _segment_matches(reading: QueryReading, pool: PagePool, tracker: TopicTracker) -> list[SegmentMatch]:
