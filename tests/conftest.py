@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-
 LOGGER = logging.getLogger("context_gatekeeper")
 UNTOUCHED = (LOGGER.level, LOGGER.propagate, tuple(LOGGER.handlers), tuple(LOGGER.filters))
 
