@@ -194,7 +194,8 @@ class ContextScheduler:
         profile = self._profile
         least, of_best = profile.admission_least, profile.admission_of_best
         if finding.topic == "known":
-            least, of_best = 0.0, (profile.admission_of_best_named if finding.names else of_best)
+            is_sure = finding.names or reading.form.recalls
+            least, of_best = 0.0, (profile.admission_of_best_named if is_sure else of_best)
         if not (least or of_best) or reading.fallback:
             return ranked
         total = sum(reading.topic_weights.values())

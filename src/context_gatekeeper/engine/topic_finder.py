@@ -16,6 +16,8 @@ from context_gatekeeper.types import GateVerdict, TopicMove
 
 __all__ = ["TopicFinding", "find_topic"]
 
+RECALLED_SEGMENT_SHARE = 0.85
+"""A question about something said looks into every stretch that holds this part of what the best one holds."""
 MOST_PLACES = 600
 """Newest pages of one term that are looked at: a term on more pages tells no stretch of talk from another."""
 NAMED_LEAST_SHARE = 0.08
@@ -107,9 +109,11 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
                 evidence, verdict, "known", f"returns to turns {turns.start}-{turns.stop - 1}", turns, names, roots
             )
         break
-    if reading.form.recalls and any(match.segment == len(tracker.segment_starts) - 1 for match in matches):
-        run = range(tracker.run_start, tracker.turn_count)
-        return TopicFinding(evidence, verdict, "running", "asks about the run", run, names, roots)
+    if reading.form.recalls and matches:
+        best = max(match.share for match in matches)
+        like_it = [match.segment for match in matches if match.share >= RECALLED_SEGMENT_SHARE * best]
+        turns = frozenset(turn for segment in like_it for turn in tracker.segment_turns(segment))
+        return TopicFinding(evidence, verdict, "known", "asks about something said", turns, names, roots)
     return TopicFinding(evidence, verdict, "new", "nothing older is like it", (), names, roots)
 
 
@@ -194,9 +198,13 @@ def _named_root(reading: QueryReading, tracker: TopicTracker) -> _Named | None:
     head = tracker.keys.head(tracker.turn_count - 1)
     if not is_running and head is not None and _is_minor(root, head, tracker):
         return None
-    return _Named(root, frozenset(heavy[root]), turns, is_running)
+    count = tracker.keys.message_count(root)
+    beside = {term for term in reading.scan.counts if NAME_MESSAGES_RATIO * tracker.keys.message_count(term) >= count}
+    return _Named(root, frozenset(heavy[root] | beside), turns, is_running)
 
 
+NAME_MESSAGES_RATIO = 2
+"""Words in at least half as many messages as the root belong to the topic's name ("dinghy" beside "sailing")."""
 MINOR_RATIO = 3
 """A word used in a third of the messages of the running topic's name, or in fewer, is no topic of its own beside it."""
 
