@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from math import exp, log
 
 __all__ = ["SEGMENT_PARAMS", "SegmentMatch", "SegmentParams", "match_segments"]
@@ -18,6 +19,8 @@ class SegmentParams:
     length_b: float = 0.75
     recency_segments: float = 30.0
     """Segments after which the recency bonus has fallen to 1/e."""
+    most_matches: int = 32
+    """Segments that are told of, the strongest first."""
     resume_share: float = 0.5
     """Least share of the query's base weight that a segment must hold to be resumed."""
 
@@ -78,11 +81,9 @@ def match_segments(
             norm = params.saturation_k1 * (1 - params.length_b + params.length_b * segment_sizes[segment] / average)
             strengths[segment] = strengths.get(segment, 0.0) + weight * idf * frequency / (frequency + norm)
             shares[segment] = shares.get(segment, 0.0) + weight
-    matches = [
-        SegmentMatch(
-            segment, strength * (1 + exp(-(count - 1 - segment) / params.recency_segments)), shares[segment] / total
-        )
-        for segment, strength in strengths.items()
-    ]
-    matches.sort(key=lambda match: (-match.strength, -match.segment))
-    return matches
+    bonus = params.recency_segments
+    strongest = nsmallest(
+        params.most_matches,
+        ((-strength * (1 + exp(-(count - 1 - segment) / bonus)), -segment) for segment, strength in strengths.items()),
+    )
+    return [SegmentMatch(-segment, -strength, shares[-segment] / total) for strength, segment in strongest]

@@ -50,8 +50,6 @@ class _Piece:
     turn_id: int
     user: str
     assistant: str
-    tokens: int
-    """Tokens of its two texts."""
     cost_tokens: int
     """Tokens of the block as it stands in the prompt."""
     relevance: float
@@ -150,6 +148,8 @@ class ContextScheduler:
         if not (reading.form.recalls and finding.names):
             return lambda _: False
         subject = _subject(reading, self._cover_weights(reading, finding), finding.names, self._pool.postings)
+        if not any(term_background(term) >= _TELLING_BACKGROUND for term in subject):
+            return lambda _: False
         needed = RECALLED_SHARE * sum(subject.values())
 
         def holds(turn_id: int) -> bool:
@@ -298,9 +298,8 @@ class ContextScheduler:
         return self._piece(turn_id, pruned.user, pruned.assistant, relevance, self._anchors(turn, weights))
 
     def _piece(self, turn_id: int, user: str, assistant: str, relevance: float, anchors: frozenset[str]) -> _Piece:
-        tokens = self._count(user) + self._count(assistant)
         cost = self._count(lay_out_block(turn_id, user, assistant))
-        return _Piece(turn_id, user, assistant, tokens, cost, relevance, anchors)
+        return _Piece(turn_id, user, assistant, cost, relevance, anchors)
 
     def _anchors(self, turn: StoredTurn, weights: Mapping[str, float]) -> frozenset[str]:
         held = frozenset(term for term in weights if term in turn.user.terms or term in turn.assistant.terms)
@@ -351,7 +350,7 @@ class ContextScheduler:
             "score": piece.relevance,
             "covered_ids": sorted({postings.ordinals(term)[0] >> 1 for term in new if postings.ordinals(term)}),
             "covered_anchors": sorted({surfaces.get(term, term) for term in new}),
-            "tokens": piece.tokens,
+            "tokens": self._count(piece.user) + self._count(piece.assistant),
             "reason": "covers anchors"
             if chosen is not None and new
             else "fills the budget"

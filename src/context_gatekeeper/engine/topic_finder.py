@@ -18,7 +18,7 @@ __all__ = ["TopicFinding", "find_topic"]
 
 RECALLED_SEGMENT_SHARE = 0.85
 """A question about something said looks into every stretch that holds this part of what the best one holds."""
-MOST_PLACES = 600
+MOST_PLACES = 200
 """Newest pages of one term that are looked at: a term on more pages tells no stretch of talk from another."""
 NAMED_LEAST_SHARE = 0.08
 """Least share of the query's topic weight that a topic's name must have to count."""
@@ -112,8 +112,8 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
     if reading.form.recalls and matches:
         best = max(match.share for match in matches)
         like_it = [match.segment for match in matches if match.share >= RECALLED_SEGMENT_SHARE * best]
-        turns = frozenset(turn for segment in like_it for turn in tracker.segment_turns(segment))
-        return TopicFinding(evidence, verdict, "known", "asks about something said", turns, names, roots)
+        said = frozenset(turn for segment in like_it for turn in tracker.segment_turns(segment))
+        return TopicFinding(evidence, verdict, "known", "asks about something said", said, names, roots)
     return TopicFinding(evidence, verdict, "new", "nothing older is like it", (), names, roots)
 
 
