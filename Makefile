@@ -28,7 +28,7 @@ demo: $(BASE)
 test: $(DEV)
 	$(PYTHON) -m pytest
 
-check: format lint types layers spelling docs coverage
+check: format lint types layers spelling docs
 
 format: $(DEV)
 	$(PYTHON) -m ruff format --check .

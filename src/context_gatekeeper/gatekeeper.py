@@ -167,8 +167,21 @@ class ContextGatekeeper:
         """The whole decision behind `select`: gate, topic, stages, coverage, tokens."""
         _check_text("query", query)
         self._session.catch_up()
-        budget_tokens = self._budget_for_blocks(query)
-        decision = self._scheduler.plan(query, budget_tokens, _seconds(time))
+        whole_tokens = int(self.token_budget / self.calibration.factor)
+        frame = lay_out_prompt(self.get_constraints(), [], query)
+        budget_tokens = max(0, whole_tokens - self._count(frame))
+        left = budget_tokens
+        decision = self._scheduler.plan(query, left, _seconds(time))
+        while decision.blocks and left > 0:
+            # Counters need not be additive: what counts is the prompt as a whole.
+            prompt_tokens = self._count(lay_out_prompt(self.get_constraints(), decision.blocks, query))
+            excess = max(
+                prompt_tokens - whole_tokens, sum(block["tokens"] for block in decision.blocks) - budget_tokens
+            )
+            if excess <= 0:
+                break
+            left = max(0, left - excess)
+            decision = self._scheduler.plan(query, left, _seconds(time))
         if budget_tokens <= 0 and self.turn_count:
             self._warn(
                 f"turn {self.turn_count}: query and constraints leave nothing of the budget of "
@@ -227,12 +240,6 @@ class ContextGatekeeper:
                 self._count(turn.assistant.text),
                 tuple(anchors),
             )
-
-    def _budget_for_blocks(self, query: str) -> int:
-        """Tokens left for blocks: budget less query, constraints and the words around them."""
-        frame = lay_out_prompt(self.get_constraints(), [], query)
-        real_budget = int(self.token_budget / self.calibration.factor)
-        return max(0, real_budget - self._count(frame))
 
     def _warn(self, message: str) -> None:
         self.warnings.append(message)

@@ -153,6 +153,9 @@ class ContextScheduler:
         needed = RECALLED_SHARE * sum(subject.values())
 
         def holds(turn_id: int) -> bool:
+            head = self._tracker.keys.head(turn_id)
+            if head is not None and finding.roots and head not in finding.roots:
+                return False
             turn = self._pool.turn(turn_id)
             return (
                 sum(w for term, w in subject.items() if term in turn.user.terms or term in turn.assistant.terms)
