@@ -47,10 +47,10 @@ def judged_turns(lines: tuple[Line, ...]) -> list[Turn]:
     pool = PagePool(MemoryStore(), "fit", "dialogue")
     session = Session(pool)
     rows = []
-    by_role = all(line.speaker.casefold() in ("user", "assistant") for line in lines)
-    turns = (
-        [(turn.user, turn.assistant_text) for turn in pair_lines(lines)] if by_role else [(line, "") for line in lines]
-    )
+    turns = [(line, "") for line in lines]
+    if all(line.speaker.casefold() in ("user", "assistant") for line in lines):
+        pairs = pair_lines(lines)
+        turns = [(pair.user, pair.assistant.text if pair.assistant else "") for pair in pairs if pair.user is not None]
     for place, (line, answer) in enumerate(turns):
         if place:
             reading = read_query(line.text, pool.postings, session.tracker)
@@ -104,7 +104,7 @@ def main() -> None:
         name, _, place = entry.partition("=")
         path, _, weight = place.partition(":")
         built[name] = (*halves(Path(path)), float(weight or 1.0))
-    rows = []
+    rows: list[tuple[Turn, float]] = []
     for fitted, _, weight in built.values():
         open_rows = [row for row in fitted if not row.is_decided]
         rows.extend((row, 1000 * weight / len(open_rows)) for row in open_rows)
