@@ -22,7 +22,7 @@ from context_gatekeeper.core.weights import term_background
 from context_gatekeeper.engine.pool import PagePool, StoredTurn
 from context_gatekeeper.engine.query import QueryReading, read_query
 from context_gatekeeper.engine.recall import rank_blocks, rank_pages
-from context_gatekeeper.engine.topic_finder import TopicFinding, find_topic
+from context_gatekeeper.engine.topic_finder import TopicFinding, find_topic, is_minor
 from context_gatekeeper.engine.topic_tracker import TopicTracker
 from context_gatekeeper.ports import Postings, TokenCounter
 from context_gatekeeper.types import Decision, Stage, TopicMove
@@ -107,7 +107,8 @@ class ContextScheduler:
             return []
         kept: list[int] = []
         roots = finding.roots
-        most = 2 if _only_points(reading) else 1
+        is_short = len(reading.scan.text.strip()) <= _SHORT_QUERY_CHARS
+        most = 2 if _only_points(reading) or (is_short and reading.form.points_back) else 1
         for turn_id in range(self._tracker.turn_count - 1, self._tracker.run_start - 1, -1):
             own = self._tracker.keys.own_roots(turn_id)
             if own and roots and not own & roots:
@@ -153,8 +154,8 @@ class ContextScheduler:
         needed = RECALLED_SHARE * sum(subject.values())
 
         def holds(turn_id: int) -> bool:
-            head = self._tracker.keys.head(turn_id)
-            if head is not None and finding.roots and head not in finding.roots:
+            own = self._tracker.keys.own_roots(turn_id)
+            if not own & finding.roots and any(self._rivals(root, finding) for root in own):
                 return False
             turn = self._pool.turn(turn_id)
             return (
@@ -164,6 +165,10 @@ class ContextScheduler:
             )
 
         return holds
+
+    def _rivals(self, root: str, finding: TopicFinding) -> bool:
+        """Whether ``root`` is a topic's name beside the query's, not the name of one of its sub-questions."""
+        return not any(is_minor(root, named, self._tracker) for named in finding.roots)
 
     def _passes(self, turn_id: int, words: frozenset[str], finding: TopicFinding) -> bool:
         """Whether a block holds a content word of the query, or stands in the topic that the query names."""

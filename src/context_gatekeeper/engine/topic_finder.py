@@ -14,7 +14,7 @@ from context_gatekeeper.engine.query import QueryReading
 from context_gatekeeper.engine.topic_tracker import ACTIVE_TURNS, TopicTracker
 from context_gatekeeper.types import GateVerdict, TopicMove
 
-__all__ = ["TopicFinding", "find_topic"]
+__all__ = ["TopicFinding", "find_topic", "is_minor"]
 
 RECALLED_SEGMENT_SHARE = 0.85
 """A question about something said looks into every stretch that holds this part of what the best one holds."""
@@ -196,7 +196,7 @@ def _named_root(reading: QueryReading, tracker: TopicTracker) -> _Named | None:
     turns = frozenset(tracker.keys.holders(root)).union(*(tracker.keys.holders(term) for term in heavy[root]))
     is_running = tracker.inherits(tracker.turn_count - 1, turns, frozenset((root,)))
     head = tracker.keys.head(tracker.turn_count - 1)
-    if not is_running and head is not None and _is_minor(root, head, tracker):
+    if not is_running and head is not None and is_minor(root, head, tracker):
         return None
     count = tracker.keys.message_count(root)
     beside = {term for term in reading.scan.counts if NAME_MESSAGES_RATIO * tracker.keys.message_count(term) >= count}
@@ -209,7 +209,8 @@ MINOR_RATIO = 3
 """A word used in a third of the messages of the running topic's name, or in fewer, is no topic of its own beside it."""
 
 
-def _is_minor(root: str, head: str, tracker: TopicTracker) -> bool:
+def is_minor(root: str, head: str, tracker: TopicTracker) -> bool:
+    """Whether ``root`` is used in a third of the messages of ``head`` or in fewer."""
     return MINOR_RATIO * tracker.keys.message_count(root) <= tracker.keys.message_count(head)
 
 
