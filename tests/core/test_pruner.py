@@ -60,7 +60,7 @@ def test_equal_weights_go_to_the_earlier_sentence() -> None:
 
 def test_an_anchor_counts_once_and_an_unknown_one_not_at_all() -> None:
     weights = {"x": 1.0, "y": 1.5}
-    pruned = prune_block("", "Start. x x. y. z z z.", weights, lambda one: list(one), PruneParams(max_sentences=1))
+    pruned = prune_block("", "Start. x x. y. z z z.", weights, list, PruneParams(max_sentences=1))
     assert pruned is not None
     assert pruned.assistant_kept == (0, 2)
 
