@@ -175,8 +175,10 @@ def test_every_coefficient_belongs_to_a_count() -> None:
         " ".join(
             (
                 *SAMPLES.values(),
-                "Δέλτα مرحبا שלום สวัสดี नमस्ते გამარჯობა ᚠ ─│ 🙂 ⟺ МОСКВА "
-                "Łódź's don't, ==>> ====\ninternationalisation……」",
+                (
+                    "Δέλτα مرحبا שלום สวัสดี नमस्ते გამარჯობა ᚠ ─│ 🙂 ⟺ МОСКВА "
+                    "Łódź's don't, ==>> ====\ninternationalisation……」"
+                ),
             )
         )
         + DIGESTS * 9
