@@ -15,6 +15,20 @@ MODULES = tuple(
     if path.relative_to(PACKAGE).parts[0] in LAYERS and not path.name.startswith("_") and path.parent.name != "tables"
 )
 TESTED_TOGETHER = {
+    "core/anchor.py": "requirements/test_spec_anchors.py",
+    "core/content_words.py": "requirements/test_spec_selection.py",
+    "core/query_form.py": "requirements/test_spec_gate.py",
+    "core/topic_gate.py": "requirements/test_spec_gate.py",
+    "core/topic_keys.py": "test_100rounds_v2.py",
+    "core/weights.py": "requirements/test_spec_anchors.py",
+    "core/wording.py": "test_100rounds_v2.py",
+    "engine/pool.py": "requirements/test_spec_api.py",
+    "engine/query.py": "requirements/test_spec_selection.py",
+    "engine/recall.py": "evals/test_qa.py",
+    "engine/scheduler.py": "requirements/test_spec_selection.py",
+    "engine/session.py": "requirements/test_spec_api.py",
+    "engine/topic_finder.py": "test_100rounds_v2.py",
+    "engine/topic_tracker.py": "test_100rounds_v2.py",
     "core/bitsets.py": "core/test_ranking.py",
     "core/page_patterns.py": "core/test_ranking.py",
     "core/token_rows.py": "core/test_tokens.py",
@@ -27,7 +41,8 @@ TESTED_TOGETHER = {
     "transcripts/conversation.py": "transcripts/test_reader.py",
     "transcripts/qa_lines.py": "transcripts/test_qa_jsonl.py",
 }
-"""Modules that are one promise with another, or are held by the suite that every store passes."""
+"""Modules that are one promise with another, or are held by the suite that every store passes, by the tests of the
+documents' lines, or by the chats of a hundred rounds."""
 
 
 @pytest.mark.requirement("R-D8-test-per-module")
