@@ -119,9 +119,9 @@ def select_blocks(
     if params.fill_share > 0.0:
         spent = _fill(left, chosen, spent, int(params.fill_share * budget_tokens))
     too_large = tuple(sorted(over - {one.turn_id for one in chosen}))
-    stopped_by = "coverage" if _covered_share(relevant, times) >= COVERAGE_TARGET else "nothing adds"
-    coverage = _covered_share(anchor_weights, times)
-    return Selection(tuple(chosen), coverage, spent, too_large, "budget" if too_large else stopped_by)
+    is_covered = _covered_share(relevant, times) >= COVERAGE_TARGET
+    stopped_by = "coverage" if is_covered else "budget" if too_large else "nothing adds"
+    return Selection(tuple(chosen), _covered_share(anchor_weights, times), spent, too_large, stopped_by)
 
 
 def _covered_share(anchor_weights: Mapping[str, float], times: Mapping[str, int]) -> float:
