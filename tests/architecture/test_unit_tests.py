@@ -39,7 +39,6 @@ TESTED_TOGETHER = {
     "stores/sqlite.py": "conformance/test_appends.py",
     "stores/sqlite_statements.py": "conformance/test_appends.py",
     "transcripts/conversation.py": "transcripts/test_reader.py",
-    "transcripts/qa_lines.py": "transcripts/test_qa_jsonl.py",
 }
 """Modules that are one promise with another, or are held by the suite that every store passes, by the tests of the
 documents' lines, or by the chats of a hundred rounds."""
