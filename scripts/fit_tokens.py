@@ -5,9 +5,10 @@
 
 Files: everything that `evals.token_accuracy` reads. The more kinds of text (a kind is a file of JSON
 Lines, or a folder of plain files), the better; each counts by the square root of its size, chats
-(files named ``chat*``) a little more. Every second conversation or file is fitted, the others are
-reported. ``--write`` writes ``core/tables/token_pieces.py``; the rows are printed, for
-``core/token_rows.py``.
+(files named ``chat-qa*`` and ``chat-shift*``) eight times, agents' sessions (other ``chat*``) three times.
+Every second conversation or file is fitted, the others are reported.
+
+``--write`` writes ``core/tables/token_pieces.py``; the rows are printed, for ``core/token_rows.py``.
 
 What is learned: where words break, by letter pair; what a Han character costs; the pieces that are
 common in many kinds of text and that the rest of the model misjudges; and, by re-weighted least
@@ -179,9 +180,15 @@ def features(samples: Sequence[Sample]) -> np.ndarray:
 
 
 def sample_weights(samples: Sequence[Sample]) -> np.ndarray:
-    """Each kind of text counts by the square root of its samples."""
+    """Each kind counts by the square root of its samples, times what a gatekeeper for chats sees of it."""
     sizes = Counter(sample.kind for sample in samples)
-    return np.array([(2.0 if one.kind.startswith("chat") else 1.0) * sizes[one.kind] ** -0.5 for one in samples])
+    return np.array([_importance(one.kind) * sizes[one.kind] ** -0.5 for one in samples])
+
+
+def _importance(kind: str) -> float:
+    if kind.startswith(("chat-qa", "chat-shift")):
+        return 8.0
+    return 3.0 if kind.startswith("chat") else 1.0
 
 
 def fit(counts: np.ndarray, real: np.ndarray, weights: np.ndarray, fixed: frozenset[str]) -> np.ndarray:
