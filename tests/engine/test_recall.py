@@ -1,0 +1,154 @@
+"""The one ranking: blocks in the strict order, pages with dates and speakers in the recall order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from context_gatekeeper.core.profiles import profile_named
+from context_gatekeeper.engine.pool import PagePool
+from context_gatekeeper.engine.query import read_query
+from context_gatekeeper.engine.recall import context_terms, rank_blocks, rank_pages, recall
+from context_gatekeeper.engine.session import Session
+from context_gatekeeper.ports import PageStore
+from context_gatekeeper.stores import open_store
+from context_gatekeeper.types import RecallHit, Role
+
+Speakers = tuple[str | None, str | None]
+
+
+def at(year: int, month: int, day: int = 10) -> float:
+    return datetime(year, month, day, tzinfo=UTC).timestamp()
+
+
+class Talk:
+    """A session that is asked for pages."""
+
+    def __init__(self, store: PageStore) -> None:
+        self.pool = PagePool(store, "share", "talk")
+        self.session = Session(self.pool)
+
+    def add(self, user: str, assistant: str = "", time: float | None = None, speakers: Speakers = (None, None)) -> None:
+        self.session.add_turn(user, assistant, time, speakers)
+
+    def blocks(self, query: str, **limits: object) -> list[tuple[int, float]]:
+        reading = read_query(query, self.pool.postings, self.session.tracker)
+        return rank_blocks(reading, self.pool.postings, profile_named("strict"), **{"limit": 20, **limits})
+
+    def pages(self, query: str) -> list[tuple[int, float]]:
+        reading = read_query(query, self.pool.postings, self.session.tracker)
+        return rank_pages(reading, self.pool.postings, self.session.tracker, profile_named("recall"))
+
+    def hits(self, query: str, profile: str, limit: int = 20) -> list[RecallHit]:
+        reading = read_query(query, self.pool.postings, self.session.tracker)
+        return recall(reading, self.pool, self.session.tracker, profile_named(profile), limit=limit)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
+    opened = open_store(None if request.param == "memory" else tmp_path / "pool.sqlite")
+    yield Talk(opened)
+    opened.close()
+
+
+def test_a_page_is_indexed_by_month_year_and_speaker() -> None:
+    dated, named = context_terms(at(2023, 5), None), context_terms(None, " Ann ")
+    assert len(dated) == 2
+    assert named == context_terms(None, "ANN") != context_terms(None, "Ben")
+    assert dated != context_terms(at(2023, 6), None)
+    assert context_terms(at(2023, 5), "Ann") == {**dated, **named}
+    assert context_terms(None, None) == context_terms(None, "") == {}
+
+
+def test_months_and_years_are_those_of_utc() -> None:
+    new_year = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
+    assert context_terms(new_year, None) == context_terms(at(2024, 1), None)
+    assert context_terms(new_year - 1, None) == context_terms(at(2023, 12), None)
+
+
+@pytest.mark.parametrize("query", ["What happened in May?", "in may", "5月发生了什么？", "What happened in 2021?"])
+def test_dates_are_found_in_the_recall_order_only(talk: Talk, query: str) -> None:
+    talk.add("We bought a canoe", time=at(2022, 3))
+    talk.add("The fence was painted", time=at(2021, 5))
+    talk.add("Grandmother baked bread", time=at(2022, 8))
+    assert talk.pages(query)[0][0] == 2
+    assert talk.blocks(query) == []
+
+
+@pytest.mark.parametrize("abbreviation", ["Sept", "Sep", "September"])
+def test_a_month_may_be_abbreviated(talk: Talk, abbreviation: str) -> None:
+    talk.add("We bought a canoe", time=at(2022, 3))
+    talk.add("The fence was painted", time=at(2022, 9))
+    assert talk.pages(f"Anything in {abbreviation}?")[0][0] == 2
+
+
+def test_a_speaker_named_in_the_query_comes_first_in_the_recall_order_only(talk: Talk) -> None:
+    talk.add("I adopted a greyhound", "I adopted a greyhound", speakers=("Ann", "Ben"))
+    talk.add("The weather is mild", "Indeed so", speakers=("Ann", "Ben"))
+    assert talk.pages("Which greyhound did Ben adopt?")[0][0] == 1
+    assert talk.pages("Which greyhound did Ann adopt?")[0][0] == 0
+    assert talk.blocks("Ben") == []
+    assert talk.blocks("greyhound")
+
+
+def test_of_blocks_with_the_same_text_the_newer_comes_first(talk: Talk) -> None:
+    for _ in range(4):
+        talk.add("Tell me about kingfishers", "They dive.")
+    talk.add("What is granite?", "A rock.")
+    ranked = talk.blocks("kingfishers")
+    assert [turn_id for turn_id, _ in ranked] == [3, 2, 1, 0]
+    assert talk.blocks("kingfishers") == ranked
+
+
+def test_pages_with_equal_weight_come_older_first(talk: Talk) -> None:
+    for _ in range(2):
+        talk.add("kingfisher", "kingfisher", speakers=("Ann", "Ben"))
+    ranked = talk.pages("kingfisher")
+    assert ranked == sorted(ranked, key=lambda page: (-page[1], page[0]))
+    assert {ordinal for ordinal, _ in ranked} == {0, 1, 2, 3}
+    assert ranked[0][1] == ranked[1][1]
+    assert ranked[0][0] < ranked[1][0]
+
+
+def test_blocks_keep_to_the_limit_and_to_the_turns_allowed(talk: Talk) -> None:
+    for number in range(5):
+        talk.add(f"kingfisher {number}", "")
+    assert len(talk.blocks("kingfisher", limit=2)) == 2
+    assert {turn_id for turn_id, _ in talk.blocks("kingfisher", allowed={1, 4})} == {1, 4}
+
+
+def test_a_page_beside_a_found_one_is_found_through_it(talk: Talk) -> None:
+    talk.add("Which bird dives?", "The kingfisher does.")
+    talk.add("And nests?", "In a burrow.")
+    for subject in ("granite", "saffron", "trombone"):
+        talk.add(f"What is {subject}?", "It is well known.")
+    found = dict(talk.pages("kingfisher"))
+    assert found[1] == max(found.values())
+    assert 0 < found[0] < found[1]
+
+
+@pytest.mark.parametrize("profile", ["strict", "recall"])
+def test_hits_name_their_page_best_first(talk: Talk, profile: str) -> None:
+    talk.add("Which bird dives?", "The kingfisher does.")
+    talk.add("Which rock is hard?", "Granite is.")
+    talk.add("Is the kingfisher blue?", "Yes, the kingfisher is blue.")
+    hits = talk.hits("kingfisher blue", profile)
+    assert (hits[0].turn_id, [hit.score for hit in hits]) == (2, sorted((hit.score for hit in hits), reverse=True))
+    for hit in hits:
+        turn = talk.pool.turn(hit.turn_id)
+        page = turn.user if hit.role is Role.USER else turn.assistant
+        assert (hit.page_id, hit.score > 0) == (page.page_id, True)
+    assert talk.hits("kingfisher blue", profile, limit=1) == hits[:1]
+    assert talk.hits("xylophone", profile) == []
+
+
+def test_the_side_that_holds_more_of_the_query_stands_first(talk: Talk) -> None:
+    talk.add("Which bird dives?", "The kingfisher does.")
+    talk.add("Is the heron grey?", "Yes.")
+    talk.add("What is granite?", "")
+    assert [hit.role for hit in talk.hits("kingfisher", "strict")] == [Role.ASSISTANT, Role.USER]
+    assert next(hit.role for hit in talk.hits("heron", "strict")) is Role.USER
+    assert [hit.role for hit in talk.hits("granite", "strict")] == [Role.USER]
