@@ -15,13 +15,6 @@ MODULES = tuple(
     if path.relative_to(PACKAGE).parts[0] in LAYERS and not path.name.startswith("_") and path.parent.name != "tables"
 )
 TESTED_TOGETHER = {
-    "core/anchor.py": "requirements/test_spec_anchors.py",
-    "core/content_words.py": "requirements/test_spec_selection.py",
-    "core/query_form.py": "requirements/test_spec_gate.py",
-    "core/topic_gate.py": "requirements/test_spec_gate.py",
-    "core/topic_keys.py": "test_100rounds_v2.py",
-    "core/weights.py": "requirements/test_spec_anchors.py",
-    "core/wording.py": "test_100rounds_v2.py",
     "core/bitsets.py": "core/test_ranking.py",
     "core/page_patterns.py": "core/test_ranking.py",
     "core/token_rows.py": "core/test_tokens.py",

@@ -138,7 +138,7 @@ class TopicKeys:
                 self._wording_count[term] = self._wording_count.get(term, 0) + 1
 
     def _rank(self, term: str) -> tuple[int, int, str]:
-        """Strength of a term: used by more messages, then seen earlier, then longer spelled."""
+        """Strength of a term: used by more messages, then seen earlier, then later in the alphabet."""
         holders = self._holders[term]
         return len(holders), -holders[0], term
 
