@@ -28,7 +28,7 @@ demo: $(BASE)
 test: $(DEV)
 	$(PYTHON) -m pytest
 
-check: format lint types layers spelling docs
+check: format lint types layers spelling docs coverage
 
 format: $(DEV)
 	$(PYTHON) -m ruff format --check .

@@ -318,3 +318,13 @@ def test_any_term_has_a_kind_and_scanning_twice_gives_the_same(text: str) -> Non
     scan = scan_anchors(text)
     assert scan == scan_anchors(text)
     assert all(isinstance(anchor_kind(term), AnchorKind) for term in scan.counts)
+
+
+def test_a_name_with_an_apostrophe_is_an_identifier_with_its_parts() -> None:
+    assert "o'reilly" in scan_anchors("O'Reilly").counts
+
+
+def test_a_phrase_inside_a_phrase_is_no_phrase_of_its_own() -> None:
+    counts = scan_anchors('`say "two words" now`').counts
+    assert 'say "two words" now' in counts
+    assert "two words" not in counts

@@ -13,6 +13,7 @@ from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import read_query
 from context_gatekeeper.engine.recall import context_terms, rank_blocks, rank_pages, recall
 from context_gatekeeper.engine.session import Session
+from context_gatekeeper.gatekeeper import ContextGatekeeper
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores import open_store
 from context_gatekeeper.types import RecallHit, Role
@@ -152,3 +153,9 @@ def test_the_side_that_holds_more_of_the_query_stands_first(talk: Talk) -> None:
     assert [hit.role for hit in talk.hits("kingfisher", "strict")] == [Role.ASSISTANT, Role.USER]
     assert next(hit.role for hit in talk.hits("heron", "strict")) is Role.USER
     assert [hit.role for hit in talk.hits("granite", "strict")] == [Role.USER]
+
+
+def test_a_date_at_which_nothing_was_said_finds_what_the_words_find() -> None:
+    with ContextGatekeeper(profile="recall") as gatekeeper:
+        gatekeeper.add_turn("Apple trees grow tall", "They need pruning")
+        assert next(iter(gatekeeper.recall("apple trees in May 1999"))).turn_id == 0

@@ -16,6 +16,7 @@ from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.scheduler import ContextScheduler
 from context_gatekeeper.engine.session import Session
+from context_gatekeeper.gatekeeper import ContextGatekeeper
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores import open_store
 from context_gatekeeper.types import Decision
@@ -205,3 +206,17 @@ def test_blocks_come_in_turn_order_and_say_what_they_cover(store: PageStore) -> 
     for block in decision.blocks:
         assert block["tokens"] == estimate_tokens(block["user"]) + estimate_tokens(block["assistant"])
         assert all(turn_id <= block["turn_id"] for turn_id in block["covered_ids"])
+
+
+def test_a_budget_too_small_for_any_word_of_the_last_block_sends_none_of_it() -> None:
+    with ContextGatekeeper(830, token_counter=lambda text: 40 * len(text)) as gatekeeper:
+        gatekeeper.add_turn("Apple trees grow tall", "They need pruning every winter")
+        assert gatekeeper.select("why?") == []
+
+
+def test_a_blank_turn_beside_a_match_is_never_sent() -> None:
+    with ContextGatekeeper(profile="recall") as gatekeeper:
+        gatekeeper.add_turn("Apple trees grow tall", "They need pruning", speakers=("Ann", "Bob"))
+        gatekeeper.add_turn("  ", " \n", speakers=("Ann", "Bob"))
+        turn_ids = [block["turn_id"] for block in gatekeeper.select("apple trees pruning by Ann")]
+    assert turn_ids == [0]

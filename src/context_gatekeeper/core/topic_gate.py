@@ -1,11 +1,11 @@
 """The topic gate decides whether a query continues the running topic (DESIGN.md 4.2, SPEC.md 3.2).
 
 The documented thresholds are kept and reported. Inside their zones a small table of
-points decides, because on real talk the zones alone call every third continuation a
-switch: a false switch empties the context, a false continue only keeps a block too many.
+points decides, because on real talk the zones alone call too many continuations a
+switch (decision note 0003): a false switch empties the context, a false continue only keeps a block too many.
 Order of the rules: no history -> explicit cue -> another named topic -> overlap -> points.
-Source: reading 5-12 and section 6.5 of the selection notes; the points are fitted by
-``scripts/fit_gate.py`` on one half of each building set.
+Source: reading 5-12 and section 6.5 of the selection notes. The points are fitted by logistic
+regression, with one row set by hand; ``scripts/fit_gate.py`` shows the method.
 """
 
 from __future__ import annotations

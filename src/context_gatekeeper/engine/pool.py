@@ -102,12 +102,9 @@ class PagePool:
 
     def turns(self, from_turn: int = 0) -> Iterator[StoredTurn]:
         """The turns from ``from_turn`` on, in order."""
-        user: Page | None = None
-        for page in self._store.scan(self._pool, self._session, from_ordinal=2 * from_turn):
-            if page.role is Role.USER:
-                user = page
-            elif user is not None and user.turn_id == page.turn_id:
-                yield StoredTurn(user, page)
+        pages = iter(self._store.scan(self._pool, self._session, from_ordinal=2 * from_turn))
+        for user, assistant in zip(pages, pages, strict=True):
+            yield StoredTurn(user, assistant)
 
     def set_setting(self, key: str, value: str | None) -> None:
         """Keep one named text with the session; None removes it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -35,7 +35,7 @@ class TopicFinding:
     topic: str
     """``none``, ``running``, ``known`` or ``new``."""
     reason: str
-    allowed: Collection[int]
+    allowed: Container[int]
     """Turn ids that the selection may look at."""
     names: frozenset[str]
     """Query terms that name the topic."""
@@ -156,22 +156,15 @@ class _OwnTurns(Collection[int]):
         return sum(1 for _ in self)
 
 
-class _Either(Collection[int]):
+class _Either(Container[int]):
     """Union of two collections of turn ids without building it."""
 
-    def __init__(self, first: Collection[int], second: Collection[int]) -> None:
+    def __init__(self, first: Container[int], second: Container[int]) -> None:
         self._first = first
         self._second = second
 
     def __contains__(self, turn_id: object) -> bool:
         return turn_id in self._first or turn_id in self._second
-
-    def __iter__(self) -> Iterator[int]:
-        yield from self._first
-        yield from (turn_id for turn_id in self._second if turn_id not in self._first)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 def _named_root(reading: QueryReading, tracker: TopicTracker) -> _Named | None:

@@ -114,6 +114,7 @@ def gate(data: Path, profile: str, times: Path | None, as_json: bool, show_error
 @click.option(
     "--seeds", default=3, show_default=True, type=click.IntRange(1), help="Draws of topics, kinds and frames."
 )
+@click.option("--recap-once", is_flag=True, help="The easier reading of recaps: each sub once, any turn that asked it.")
 @_profile
 @_json
 @_errors

@@ -17,8 +17,10 @@ does not name its topic into an explicit one behind another topic's turn; ``rand
 leaves it, so that no answer is right but by luck.
 
 Subs come in an order shuffled for each seed and start again when all were asked, in another
-frame where there is one. A recap is right when a turn comes that asked this sub before, recaps
-apart. The answer to a deictic question says a later part of the last answer once more.
+frame where there is one. A recap asks about any earlier sub and is right when the very turn comes that
+asked it, the newest such turn. With ``recap_once`` subs that were not recapped yet come first, and any
+turn that asked the sub counts, recaps apart: easier, and the reading of the chats in the tests.
+The answer to a deictic question says a later part of the last answer once more.
 """
 
 from __future__ import annotations
@@ -95,6 +97,7 @@ def measure_contamination(
     seeds: int = 3,
     profile: str = "strict",
     token_budget: int = 4000,
+    recap_once: bool = False,
     error_limit: int = 0,
 ) -> dict[str, Any]:
     """Shares for each order, pooled over the seeds ``0 .. seeds - 1``.
@@ -102,14 +105,15 @@ def measure_contamination(
     Args:
         orders: of `ORDERS` and `EXTRA_ORDERS`.
         topics: file with topics; the seed fixture's without it.
-        frames: file with questions that name topic and sub.
-        elliptic: file with questions that name the sub alone.
+        frames: file with questions that name topic and sub; ``elliptic`` name the sub alone, ``deictic`` neither.
+        elliptic: see ``frames``.
+        deictic: see ``frames``.
         recap: file with questions for an earlier sub.
-        deictic: file with questions that name neither.
         rounds: of all four topics together, a multiple of 4.
         seeds: draws of topics, subs, kinds and frames, >= 1.
         profile: selection profile.
         token_budget: of each conversation.
+        recap_once: easier recaps.
         error_limit: examples of each order under ``by_topic_errors``; 0 leaves the key out.
 
     Raises:
@@ -130,7 +134,8 @@ def measure_contamination(
             drawn = random.Random(seed).sample(known_topics, TOPICS_DRAWN)
             rng = random.Random(f"{seed} {order}")
             plan = plan_rounds(order, rounds // TOPICS_DRAWN, rng)
-            _run(plan, drawn, wordings, rng, ContextGatekeeper(token_budget, profile=profile), shares)
+            gatekeeper = ContextGatekeeper(token_budget, profile=profile)
+            _run(plan, drawn, wordings, rng, gatekeeper, shares, recap_once=recap_once)
         figures[order] = shares.figures(seeds)
         examples.extend({"order": order, **example} for example in shares.examples()[:error_limit])
     result = {"orders": figures, "rounds": rounds, "seeds": seeds, "profile": profile}
@@ -222,16 +227,18 @@ def _run(
     rng: random.Random,
     gatekeeper: ContextGatekeeper,
     shares: TopicShares,
+    *,
+    recap_once: bool,
 ) -> None:
     talks = [_TopicTalk(script, rng.sample(script.subs, len(script.subs))) for script in drawn]
     topic_of_turn: list[str] = []
     with gatekeeper:
         for planned in plan:
             talk = talks[planned.topic]
-            sub = _choose_sub(planned.kind, talk, rng)
+            sub = _choose_sub(planned.kind, talk, rng, recap_once=recap_once)
             query = _word(planned.kind, talk, sub, wordings, rng)
             if talk.rounds:
-                gold = talk.turns_of_sub[sub] if planned.kind == "recap" else None
+                gold = _gold_turns(talk, sub, recap_once=recap_once) if planned.kind == "recap" else None
                 decision = gatekeeper.explain(query)
                 shares.queries.append(judge_query(planned.kind, talk.script.name, decision, topic_of_turn, gold))
             turn_id = gatekeeper.add_turn(query, _answer(planned.kind, talk, sub))
@@ -243,13 +250,18 @@ def _run(
             talk.rounds += 1
 
 
-def _choose_sub(kind: str, talk: _TopicTalk, rng: random.Random) -> int:
+def _gold_turns(talk: _TopicTalk, sub: int, *, recap_once: bool) -> list[int]:
+    return talk.turns_of_sub[sub] if recap_once else talk.turns_of_sub[sub][-1:]
+
+
+def _choose_sub(kind: str, talk: _TopicTalk, rng: random.Random, *, recap_once: bool) -> int:
     """Place of the sub in the talk's own order."""
     if kind == "deictic":
         return talk.last_sub
     if kind == "recap":
         asked = sorted(talk.turns_of_sub)
-        sub = rng.choice([one for one in asked if one not in talk.recapped] or asked)
+        fresh = [one for one in asked if one not in talk.recapped]
+        sub = rng.choice((recap_once and fresh) or asked)
         talk.recapped.add(sub)
         return sub
     sub = talk.next_sub
