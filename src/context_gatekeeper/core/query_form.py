@@ -49,11 +49,17 @@ DEICTIC_PATTERNS: tuple[str, ...] = (
     r"(?:그것|이것|그거|이거|그럼|그러면|계속|아까|위에|왜|더 자세히|예를 들)",
 )
 _DEICTIC = re.compile("|".join(f"(?:{pattern})" for pattern in DEICTIC_PATTERNS))
+# "This weekend" points at the calendar, and a "then," in front of a Latin name opens a question: neither points back.
+_NOT_POINTING = re.compile(
+    r"^(?:[这那](?:个?(?:周|星期|礼拜|月)(?!的?[会事])|年|学期|阵子|段时间)|那么?[\s,，]*(?=[a-z]))"
+    r"|\bthat reminds me\b|\bthis (?:week|month|year|weekend|morning|afternoon|evening|summer|winter|spring|autumn|fall)\b"
+    r"|\bit(?:'s|\u2019s| is| was) (?=my\b|our\b|raining\b|snowing\b|time (?:for|to)\b)"
+)
 
 _CHANGE_CUE = re.compile(
-    r"(?:换个?(?:话题|问题|主题)|说(?:点|些)别的|聊(?:点|些)别的|问(?:个|一个)?(?:别的|其他的?|不相关|无关)|另外一个问题|另一个问题|题外话|话说回来|顺便(?:问|说)|对了[，,]|回到|言归正传)"
+    r"(?:换个?(?:话题|问题|主题)|说(?:点|些)别的|聊(?:点|些)别的|问(?:个|一个)?(?:别的|其他的?|不相关|无关)|另外一个问题|另一个问题|另外(?:想)?(?:问|请教)|先放一(?:放|边)|先不(?:说|谈|聊|管)|题外话|话说回来|顺便(?:问|说)|对了[，,]|回到|言归正传)"
     r"|\b(?:by the way|btw|change (?:of )?(?:the )?(?:topic|subject)|different (?:topic|question|subject)|new (?:topic|question)|another question|unrelated|off[- ]topic"
-    r"|(?:going|go|getting|get|let'?s get|let'?s go|coming|circling|back) back to|back to|switching (?:gears|topics)|on another note|moving on to something)\b"
+    r"|(?:going|go|getting|get|let'?s get|let'?s go|coming|circling|back) back to|back to|switching (?:gears|topics)|on another note|moving on to something|that reminds me|(?:put|set|leave|leaving) (?:this|that|it) aside|enough (?:of|about) (?:this|that)|something (?:else|different|unrelated) ?[:,.])(?!\w)"
 )
 _ASKS = re.compile(
     r"[?？]|(?:什么|怎么|怎样|如何|为什么|为啥|哪|多少|几(?:个|点|天|号|种)|吗|呢|吧|么$|能不能|可不可以|是不是|有没有|请|帮我|帮忙|麻烦|告诉|推荐|介绍|讲讲|说说|解释|给我|想知道|想了解|求|咋|啥)"
@@ -70,20 +76,25 @@ _CLOSES = re.compile(
     r"|\b(?:thanks|thank you|thx|cheers|bye|goodbye|see you|good night|talk (?:to you )?(?:soon|later)|that'?s all|that is all|all set|i'?ll (?:try|do) (?:it|that|this)|sounds (?:good|great)|perfect|got it|appreciate)\b"
 )
 _POINTS = re.compile(
-    r"\b(?:it(?! (?:comes|relates))|its|that|these|those|they|them|this)\b|它|那个|这个|上面|刚才|继续|展开|这些|那些|这样|那样|这家|那家|那边|那里|这里|他家"
+    r"\b(?:it(?! (?:comes|relates))|its|that|these|those|they|them|this)\b|它|那个|这个|上面|刚才|继续|展开|这些|那些|这样|那样|这家|那家|那边|那里|这里|他家|^那么?[^，。！？,!?]{1,16}呢|^[^，。！？,!?\s]{1,10}呢[?？]?$|^[^，。！？,!?\s]{1,12}[也又](?!许)"
+    r"|\b(?:too|as well|either)\W*$|\b(?:here(?!'s|\u2019s| is\b| are\b)|any (?:different|better|worse)|the same|in that case|likewise|similarly)\b"
     r"|それ|これ|その|この|그것|이것|그거|이거"
 )
 _LEADS_ON = re.compile(
     r"^\W*(?:那么?|还有|另外|嗯+|好的?|哦+|对|行|然后|接着|所以|但是|不过|而且|可是|如果|要是|假如|万一|可以|明白了?|懂了?|原来如此"
     r"|(?:and|or|so|but|then|also|plus|ok|okay|yes|yeah|yep|no|nope|right|sure|alright|got it|i see|what about|how about|what if|if|next|one more|moving on|hmm+|ah+|oh+|well|great|cool|nice|thanks?|also|besides|because|actually)\b"
     r"|じゃあ|では|それで|그럼|그러면)"
-    r"|(?:呢|吗|咋)\W*$|\b(?:then|too|as well|instead|either)\W*$"
+    r"|呢\W*$|\b(?:then|too|as well|instead|either)\W*$"
 )
 _RECALLS = re.compile(
     r"(?:之前|先前|以前|上次|上回|前几天|前面|早些时候|刚开始|最开始|昨天|前天|上周|提过|提到过|说过|讲过|聊过|讨论过|问过|记得|回顾|回忆|回到|忘了|忘光|忘记)"
     r"|\b(?:remind|remember|recall|recap|earlier|previously|before|last time|last week|the other day|yesterday|going back|back to|once again|again what"
     r"|(?:you|we|i) (?:said|told|mentioned|covered|discussed|talked|concluded|agreed|asked|recommended|suggested)|did (?:you|we|i) (?:say|tell|mention|cover|discuss|conclude|agree|decide|recommend|suggest))\b"
     r"|前に|以前|覚えて|さっき|지난|전에|기억"
+)
+_CHOOSES = re.compile(
+    r"哪一?(?:个|种|款|家)更|两者|二者|(?:有什么|啥|的)区别|对比|相比"
+    r"|\b(?:which (?:one|of)|both of|both\W*$|either of|difference between|compared? (?:to|with)|versus|vs)\b|どちら|둘 중"
 )
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _WORD = re.compile(
@@ -98,11 +109,14 @@ class QueryForm:
     """What the form of a message gives away, whatever its subject."""
 
     is_deictic: bool
+    """One of `DEICTIC_PATTERNS` occurs, and not only in words that point at a date or open a question (reading 6)."""
     points_back: bool
     leads_on: bool
     """Opens or ends as one who goes on talking does."""
     recalls: bool
     """Refers to something said before."""
+    chooses: bool
+    """Chooses between things that were named, so more than the last word on them is needed."""
     has_change_cue: bool
     asks: bool
     greets: bool
@@ -122,13 +136,15 @@ def has_deictic(query: str) -> bool:
 def read_form(normal_text: str) -> QueryForm:
     """Read the form of a normalised message; only its first 2,000 characters count. O(length)."""
     text = normal_text.strip()[:2000].lower()
+    pointing = _NOT_POINTING.sub("", text)
     han_count = len(_HAN.findall(text))
     letters = sum(char.isalpha() for char in text)
     return QueryForm(
-        is_deictic=_DEICTIC.search(text) is not None,
-        points_back=_POINTS.search(text) is not None,
-        leads_on=_LEADS_ON.search(text) is not None,
+        is_deictic=_DEICTIC.search(pointing) is not None,
+        points_back=_POINTS.search(pointing) is not None,
+        leads_on=_LEADS_ON.search(pointing) is not None,
         recalls=_RECALLS.search(text) is not None,
+        chooses=_CHOOSES.search(text) is not None,
         has_change_cue=_CHANGE_CUE.search(text) is not None,
         asks=_ASKS.search(text) is not None,
         greets=_GREETS.search(text) is not None,

@@ -73,6 +73,14 @@ class GateEvidence:
     """Han against Latin, compared with the last user message."""
     is_answered: bool = True
     """Whether the last turn has an answer: talk between persons and notes have none."""
+    shared_background: float = 0.0
+    """Background of the most telling content anchor that the active topic holds too, in [0, 1]."""
+    new_background: float = 0.0
+    """The same of those that it does not hold."""
+    length_ratio: float = 1.0
+    """Characters of the query over those of the last user message."""
+    answer_asks: bool = False
+    """Whether the last text of the last turn ends with a question."""
     is_new_day: bool | None = None
     """Whether the day changed since the last turn; None when times are not known."""
 
@@ -81,52 +89,59 @@ class GateEvidence:
 class GateParams:
     """The table: points for a switch."""
 
-    constant: float = -3.0
-    overlap: float = -3.9
-    novelty_unshared: float = 1.7
-    novelty_statement: float = -1.2
-    content: float = -1.3
-    points_back: float = -0.81
-    greets: float = 2.1
-    previous_closes: float = 1.2
-    names_running: float = -1.6
-    names_older: float = 1.1
-    alternating: float = 1.5
-    han: float = -2.0
-    han_novelty: float = 2.8
-    older_match: float = 0.48
-    new_day: float = 3.7
-    same_day: float = -2.2
-    leads_on: float = -0.18
-    deictic: float = 0.1
-    short: float = -2.0
-    words: float = 1.1
-    run_overlap: float = -2.4
-    changes_script: float = 2.4
-    recalls_older: float = 1.9
-    asks: float = -0.24
-    shares_content: float = 2.1
-    unanswered: float = -1.1
-    fresh_question: float = -0.92
-    fresh_ask: float = 1.9
+    constant: float = -5.86
+    overlap: float = -5.74
+    novelty_unshared: float = 1.12
+    novelty_statement: float = -0.76
+    shares_content: float = 1.71
+    content: float = -0.85
+    points_back: float = -0.91
+    greets: float = 2.87
+    previous_closes: float = 0.92
+    names_running: float = -1.30
+    names_older: float = 1.25
+    alternating: float = 1.44
+    han: float = -1.28
+    new_day: float = 5.32
+    same_day: float = -2.27
+    run_overlap: float = -0.70
+    changes_script: float = 2.58
+    asks: float = -0.60
+    words: float = 1.17
+    short: float = -1.63
+    fresh_ask: float = 2.03
+    shared_background: float = -0.18
+    new_background: float = 2.47
+    run_lead: float = -1.01
+    answer_asks: float = -0.78
+    closes: float = -1.24
+    length: float = -0.49
+    han_novelty: float = 1.93
+    han_unanswered: float = -2.17
+    han_run_overlap: float = 1.31
+    han_length: float = 1.06
     alternating_least: int = 4
     """Switches among the last six turns that make talk alternating."""
 
 
 GATE_PARAMS = GateParams()
+_LEAST_LENGTH_RATIO = 0.01
 
 
 def gate_features(evidence: GateEvidence) -> dict[str, float]:
     """Value of each row of the table for ``evidence``; the names are those of `GateParams`."""
     form = evidence.form
     novelty = log(1.0 + evidence.new_content)
+    length = log(max(_LEAST_LENGTH_RATIO, evidence.length_ratio))
     leans_back = evidence.shares_content or form.points_back or form.leads_on or form.is_deictic
     is_fresh = evidence.is_answered and form.asks and not form.is_long and not leans_back
+    han = float(form.is_han)
     return {
         "constant": 1.0,
         "overlap": evidence.anchor_overlap_ratio,
         "novelty_unshared": 0.0 if evidence.shares_content else novelty,
         "novelty_statement": 0.0 if form.asks else novelty,
+        "shares_content": float(evidence.shares_content),
         "content": log(1.0 + evidence.content_count),
         "points_back": float(form.points_back or (form.is_deictic and form.word_count <= 8)),
         "greets": float(form.greets),
@@ -134,23 +149,25 @@ def gate_features(evidence: GateEvidence) -> dict[str, float]:
         "names_running": float(evidence.named_root is NamedRoot.RUNNING),
         "names_older": float(evidence.named_root is NamedRoot.OLDER),
         "alternating": float(evidence.recent_switches >= GATE_PARAMS.alternating_least),
-        "han": float(form.is_han),
-        "han_novelty": novelty if form.is_han else 0.0,
-        "older_match": evidence.older_match,
         "new_day": float(evidence.is_new_day is True),
         "same_day": float(evidence.is_new_day is False),
-        "leads_on": float(form.leads_on),
-        "deictic": float(form.is_deictic),
-        "short": float(form.word_count <= 4),
-        "words": log(1.0 + form.word_count),
         "run_overlap": evidence.run_overlap_ratio,
         "changes_script": float(evidence.changes_script),
         "asks": float(form.asks),
-        "recalls_older": evidence.older_match * form.recalls,
-        "shares_content": float(evidence.shares_content),
-        "unanswered": float(not evidence.is_answered),
-        "fresh_question": float(is_fresh and evidence.content_count > 0),
+        "words": log(1.0 + form.word_count),
+        "short": float(form.word_count <= 4),
         "fresh_ask": novelty if is_fresh else 0.0,
+        "shared_background": evidence.shared_background,
+        "new_background": evidence.new_background,
+        "run_lead": evidence.run_overlap_ratio - evidence.older_match,
+        "answer_asks": float(evidence.answer_asks),
+        "closes": float(form.closes),
+        "length": length,
+        "han": han,
+        "han_novelty": han * novelty,
+        "han_unanswered": han * (not evidence.is_answered),
+        "han_run_overlap": han * evidence.run_overlap_ratio,
+        "han_length": han * length,
     }
 
 

@@ -16,13 +16,15 @@ from context_gatekeeper.core.assembler import lay_out_block
 from context_gatekeeper.core.content_words import content_words, holds_content_word
 from context_gatekeeper.core.profiles import SelectionProfile
 from context_gatekeeper.core.pruner import prune_block, shrink_to_tokens
+from context_gatekeeper.core.query_form import read_form
 from context_gatekeeper.core.selector import Candidate, Chosen, Selection, select_blocks
 from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
+from context_gatekeeper.core.topic_gate import NamedRoot
 from context_gatekeeper.core.weights import term_background
 from context_gatekeeper.engine.pool import PagePool, StoredTurn
 from context_gatekeeper.engine.query import QueryReading, read_query
 from context_gatekeeper.engine.recall import rank_blocks, rank_pages
-from context_gatekeeper.engine.topic_finder import TopicFinding, find_topic, is_minor
+from context_gatekeeper.engine.topic_finder import MOST_PLACES, TopicFinding, find_topic, is_minor
 from context_gatekeeper.engine.topic_tracker import TopicTracker
 from context_gatekeeper.ports import Postings, TokenCounter
 from context_gatekeeper.types import Decision, Stage, TopicMove
@@ -31,6 +33,10 @@ __all__ = ["ContextScheduler"]
 
 RECALLED_SHARE = 0.75
 """Least share of the subject's weight that a turn outside of the topic must hold to be recalled."""
+ASKED_SHARE = 0.5
+"""Least share of the subject's weight that a turn's own question must hold to be the one that was meant."""
+WHOLE_SHARE = 0.9
+"""The same for a turn that names another topic: frames of questions may be taken for a name."""
 RANKED_LIMIT = 256
 """Blocks ranked before topic and content-word filter choose the top 20."""
 _SHORT_QUERY_CHARS = 60
@@ -94,7 +100,9 @@ class ContextScheduler:
         if not (kept_whole and _only_points(reading) and self._profile.keeps_topic):
             ranked = self._admitted(reading, finding, self._ranked(reading, finding, log), log)
         weights = self._cover_weights(reading, finding)
-        kept_whole.extend(turn for turn in self._asked_before(reading, ranked) if turn not in kept_whole)
+        for turn in (*self._asked_before(reading, finding), *self._recalled_last(reading, finding)):
+            if turn not in kept_whole:
+                kept_whole.append(turn)
         repeats = _repeats(reading, weights, finding.names, self._pool.postings)
         pieces, selection = self._chosen(ranked, kept_whole, weights, repeats, budget_tokens, log)
         return self._decision(query, reading, finding, pieces, selection, weights, budget_tokens, log)
@@ -102,13 +110,19 @@ class ContextScheduler:
     # -- which turns may come ------------------------------------------------------------
 
     def _kept_turns(self, reading: QueryReading, finding: TopicFinding) -> list[int]:
-        """Last blocks of the run that a continued query leans on, newest first (reading 8)."""
+        """Last blocks of the run that a continued query leans on, newest first (reading 8).
+
+        None where the query names an older topic and it is open whether it turns to it.
+        """
         if finding.verdict.move is TopicMove.SWITCH or not self._tracker.turn_count:
+            return []
+        if finding.roots and finding.evidence.named_root is NamedRoot.OLDER:
             return []
         kept: list[int] = []
         roots = finding.roots
         is_short = len(reading.scan.text.strip()) <= _SHORT_QUERY_CHARS
-        most = 2 if _only_points(reading) or (is_short and reading.form.points_back) else 1
+        leans_on_two = _only_points(reading) or (is_short and (reading.form.points_back or reading.form.chooses))
+        most = 2 if leans_on_two else 1
         for turn_id in range(self._tracker.turn_count - 1, self._tracker.run_start - 1, -1):
             own = self._tracker.keys.own_roots(turn_id)
             if own and roots and not own & roots:
@@ -220,12 +234,55 @@ class ContextScheduler:
         turn = self._pool.turn(turn_id)
         return [term for term in reading.topic_weights if term in turn.user.terms or term in turn.assistant.terms]
 
-    def _asked_before(self, reading: QueryReading, ranked: list[tuple[int, float]]) -> list[int]:
-        """The newest turn whose user text holds every anchor of the query: the same question, asked again."""
-        if len(reading.weights) < _LEAST_REPEATED_ANCHORS:
+    def _asked_before(self, reading: QueryReading, finding: TopicFinding) -> list[int]:
+        """The newest turn whose user text holds every anchor of the query: the same question, asked again.
+
+        It stands in the query's topic, or names a topic that the query names too.
+        """
+        if len(reading.weights) < _LEAST_REPEATED_ANCHORS or not self._profile.keeps_topic:
             return []
-        same = [turn for turn, _ in ranked if all(term in self._pool.turn(turn).user.terms for term in reading.weights)]
-        return [max(same)] if same else []
+        keys = self._tracker.keys
+        named = {root for term in reading.base if (root := keys.root(term))}
+        rarest = min(reading.weights, key=lambda term: (self._pool.postings.document_frequency(term), term))
+        for ordinal in reversed(self._pool.postings.ordinals(rarest)[-MOST_PLACES:]):
+            turn_id = ordinal >> 1
+            if ordinal & 1 or not (turn_id in finding.allowed or named & keys.own_roots(turn_id)):
+                continue
+            if all(term in self._pool.turn(turn_id).user.terms for term in reading.weights):
+                return [turn_id]
+        return []
+
+    def _recalled_last(self, reading: QueryReading, finding: TopicFinding) -> list[int]:
+        """The newest turn that asked about the very subject that a query about the past names.
+
+        Wherever it stands: a label is inherited along runs and may be lost in one, the subject's own words are not.
+        A turn that recalled the subject only repeats what that turn said.
+        """
+        if not (reading.form.recalls and self._profile.keeps_topic):
+            return []
+        subject = _subject(reading, self._cover_weights(reading, finding), finding.names, self._pool.postings)
+        held: dict[int, float] = {}
+        for term, weight in subject.items():
+            for ordinal in self._pool.postings.ordinals(term)[-MOST_PLACES:]:
+                if not ordinal & 1:
+                    held[ordinal >> 1] = held.get(ordinal >> 1, 0.0) + weight
+        total = sum(subject.values())
+        asked = {
+            turn: weight for turn, weight in held.items() if not read_form(self._pool.turn(turn).user.text).recalls
+        }
+        own = {turn: weight for turn, weight in asked.items() if not self._is_elsewhere(turn, reading, finding)}
+        best = max(own.values(), default=0.0)
+        if best and best >= ASKED_SHARE * total:
+            return [max(turn for turn, weight in own.items() if weight >= RECALLED_SHARE * best)]
+        whole = [turn for turn, weight in asked.items() if weight >= WHOLE_SHARE * total]
+        return [max(whole)] if whole else []
+
+    def _is_elsewhere(self, turn_id: int, reading: QueryReading, finding: TopicFinding) -> bool:
+        """Whether a turn names a topic, and neither the query's nor anything the query speaks of."""
+        own = self._tracker.keys.own_roots(turn_id)
+        if own & finding.roots:
+            return False
+        return any(root not in reading.base and self._rivals(root, finding) for root in own)
 
     def _cover_weights(self, reading: QueryReading, finding: TopicFinding) -> dict[str, float]:
         """What coverage pays for each anchor: the topic's name counts less once the topic is found (R7)."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from context_gatekeeper.core.segments import SEGMENT_PARAMS, SegmentMatch, match_segments
 from context_gatekeeper.core.topic_gate import GateEvidence, NamedRoot, gate_topic
-from context_gatekeeper.core.weights import is_content
+from context_gatekeeper.core.weights import is_content, term_background
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import QueryReading
 from context_gatekeeper.engine.topic_tracker import ACTIVE_TURNS, TopicTracker
@@ -75,64 +75,133 @@ class _LabelledTurns(Collection[int]):
         return sum(1 for _ in self)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the query's topic is talked about."""
+
+    topic: str
+    reason: str
+    allowed: Container[int]
+    names: frozenset[str] = frozenset()
+    roots: frozenset[str] = frozenset()
+
+
 def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, time: float | None) -> TopicFinding:
     """Judge a query. Pure with respect to the session."""
     named = _named_root(reading, tracker)
-    matches = _segment_matches(reading, pool, tracker)
-    evidence = _evidence(reading, pool, tracker, named, matches, time)
+    matches = _segment_matches(reading.base, pool, tracker)
+    active = _active_terms(pool, tracker)
+    asked = _asked_about(reading, active, pool, tracker)
+    evidence = _evidence(reading, pool, tracker, named, matches, active, time)
     verdict = gate_topic(evidence)
-    names = named.terms if named is not None else frozenset()
-    roots = frozenset((named.root,)) if named is not None else frozenset()
+    is_clear = not verdict.points or abs(verdict.points) >= CLEAR_POINTS
     if not tracker.turn_count:
-        return TopicFinding(evidence, verdict, "none", "no history", (), names, roots)
-    if verdict.move is TopicMove.CONTINUE:
-        run = range(tracker.run_start, tracker.turn_count)
-        if named is not None and named.is_running and reading.form.recalls:
-            labelled = _LabelledTurns(tracker, named)
-            return TopicFinding(
-                evidence, verdict, "running", f"names {named.root!r}", _Either(run, labelled), names, roots
-            )
-        if named is not None:
-            run_turns = _OwnTurns(tracker, run, named.root)
-            return TopicFinding(evidence, verdict, "running", f"names {named.root!r}", run_turns, names, roots)
-        return TopicFinding(evidence, verdict, "running", "the run", run, names, roots)
+        place = _Place("none", "no history", ())
+    elif verdict.move is TopicMove.CONTINUE:
+        is_said_in_passing = named is not None and not named.is_running and is_clear
+        place = _running_place(reading, tracker, None if is_said_in_passing else named)
+    else:
+        place = _resumed_place(reading, tracker, named, matches, asked if is_clear else _Asked())
+    return TopicFinding(evidence, verdict, place.topic, place.reason, place.allowed, place.names, place.roots)
+
+
+def _running_place(reading: QueryReading, tracker: TopicTracker, named: _Named | None) -> _Place:
+    """The run; where a topic is named, without turns of other topics, and for a recap with all turns of the topic."""
+    run = range(tracker.run_start, tracker.turn_count)
+    if named is None:
+        return _Place("running", "the run", run)
+    allowed: Container[int] = _OwnTurns(tracker, run, named.root)
+    if named.is_running and reading.form.recalls:
+        allowed = _Either(run, _LabelledTurns(tracker, named))
+    return _Place("running", f"names {named.root!r}", allowed, named.terms, frozenset((named.root,)))
+
+
+def _resumed_place(
+    reading: QueryReading, tracker: TopicTracker, named: _Named | None, matches: list[SegmentMatch], asked: _Asked
+) -> _Place:
+    """The named topic, else the stretch that holds most of the query, else one the user just touched, else nothing."""
     if named is not None:
-        return TopicFinding(
-            evidence, verdict, "known", f"names {named.root!r}", _LabelledTurns(tracker, named), names, roots
-        )
-    for match in matches:
-        if match.segment == len(tracker.segment_starts) - 1:
-            continue
-        if match.share >= SEGMENT_PARAMS.resume_share or _stands_out(match, matches, reading):
-            turns = tracker.segment_turns(match.segment)
-            return TopicFinding(
-                evidence, verdict, "known", f"returns to turns {turns.start}-{turns.stop - 1}", turns, names, roots
-            )
-        break
+        labelled = _LabelledTurns(tracker, named)
+        return _Place("known", f"names {named.root!r}", labelled, named.terms, frozenset((named.root,)))
+    running = len(tracker.segment_starts) - 1
+    older = next((match for match in matches if match.segment != running), None)
+    if older is not None and _holds_most(older, matches):
+        turns = tracker.segment_turns(older.segment)
+        return _Place("known", f"returns to turns {turns.start}-{turns.stop - 1}", turns)
+    if asked.stands_out:
+        return _Place("known", f"asked about {asked.told}", asked.turns, asked.terms)
     if reading.form.recalls and matches:
         best = max(match.share for match in matches)
         like_it = [match.segment for match in matches if match.share >= RECALLED_SEGMENT_SHARE * best]
         said = frozenset(turn for segment in like_it for turn in tracker.segment_turns(segment))
-        return TopicFinding(evidence, verdict, "known", "asks about something said", said, names, roots)
-    return TopicFinding(evidence, verdict, "new", "nothing older is like it", (), names, roots)
+        return _Place("known", "asks about something said", said)
+    return _Place("new", "nothing older is like it", ())
 
 
+def _holds_most(older: SegmentMatch, matches: list[SegmentMatch]) -> bool:
+    """Whether a segment holds half of the query, or alone a good part of it."""
+    second = max((match.share for match in matches if match.segment != older.segment), default=0.0)
+    least = ALONE_SHARE if older.share >= STANDS_OUT_RATIO * second else SEGMENT_PARAMS.resume_share
+    return older.share >= least
+
+
+ALONE_SHARE = 0.4
+"""Least share of the query that a segment must hold to be resumed when no other holds nearly as much."""
 STANDS_OUT_LEAST = 0.3
-"""Base weight that a segment must hold to be resumed though it holds less than half of the query."""
+"""Base weight that a segment's user messages must hold to be resumed though it holds less than half of the query."""
 STANDS_OUT_SHARE = 0.04
 STANDS_OUT_RATIO = 1.3
-"""How much more it must hold than every other segment."""
+"""How much more they must hold than those of every segment that is not like it."""
+CLEAR_POINTS = 1.0
+"""Fewer points on either side leave it open whether a query turns away. Where it clearly goes on, an older topic's
+name was said in passing; where it does not clearly turn away, a word that was asked about before is no return."""
+TOUCHED_TURNS = 6
+"""A subject talked about for longer has a name (a topic key), or none that tells it from others."""
 
 
-def _stands_out(match: SegmentMatch, matches: list[SegmentMatch], reading: QueryReading) -> bool:
-    """Whether one segment alone holds something rare of the query: a topic asked about a second time."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Older segments in which the user spoke of something that the query names and the active topic does not."""
+
+    stands_out: bool = False
+    terms: frozenset[str] = frozenset()
+    turns: frozenset[int] = frozenset()
+    """Turns of the best segment and of those like it."""
+
+    @property
+    def told(self) -> str:
+        return ", ".join(sorted(self.terms)[:3])
+
+
+def _asked_about(reading: QueryReading, active: Collection[str], pool: PagePool, tracker: TopicTracker) -> _Asked:
+    """Look for the query's new anchors among what the user asked: a topic's name is spoken before it is answered."""
     total = sum(own for term, own in reading.base.items() if is_content(term))
-    second = max((other.share for other in matches if other.segment != match.segment), default=0.0)
-    return (
-        match.share * total >= STANDS_OUT_LEAST
-        and match.share >= STANDS_OUT_SHARE
-        and match.share >= STANDS_OUT_RATIO * second
+    new = {term: own for term, own in reading.base.items() if is_content(term) and term not in active}
+    running = len(tracker.segment_starts) - 1
+    found = _segment_matches(new, pool, tracker, users_only=True)
+    matches = sorted((one for one in found if one.segment != running), key=lambda one: (-one.share, -one.segment))
+    if not matches:
+        return _Asked()
+    best = matches[0]
+    held = best.share * sum(new.values())
+    alike = [one.segment for one in matches if one.share >= RECALLED_SEGMENT_SHARE * best.share]
+    second = max((one.share for one in found if one.segment not in alike), default=0.0)
+    turns = frozenset(turn for segment in alike for turn in tracker.segment_turns(segment))
+    user_pages = {2 * turn for turn in turns}
+    terms = frozenset(term for term in new if not user_pages.isdisjoint(pool.postings.ordinals(term)[-MOST_PLACES:]))
+    stands_out = (
+        held >= STANDS_OUT_LEAST and held >= STANDS_OUT_SHARE * total and best.share >= STANDS_OUT_RATIO * second
     )
+    return _Asked(stands_out, terms, turns)
+
+
+def _active_terms(pool: PagePool, tracker: TopicTracker) -> frozenset[str]:
+    """Terms of the last three turns of the run."""
+    active: set[str] = set()
+    for turn_id in range(max(tracker.run_start, tracker.turn_count - ACTIVE_TURNS), tracker.turn_count):
+        turn = pool.turn(turn_id)
+        active.update(turn.user.terms, turn.assistant.terms)
+    return frozenset(active)
 
 
 class _OwnTurns(Collection[int]):
@@ -207,12 +276,17 @@ def is_minor(root: str, head: str, tracker: TopicTracker) -> bool:
     return MINOR_RATIO * tracker.keys.message_count(root) <= tracker.keys.message_count(head)
 
 
-def _segment_matches(reading: QueryReading, pool: PagePool, tracker: TopicTracker) -> list[SegmentMatch]:
+def _segment_matches(
+    weights: Mapping[str, float], pool: PagePool, tracker: TopicTracker, *, users_only: bool = False
+) -> list[SegmentMatch]:
+    """Segments that hold content terms of ``weights``, in user messages alone if asked so, strongest first."""
     postings = pool.postings
-    base = {term: own for term, own in reading.base.items() if is_content(term)}
+    base = {term: own for term, own in weights.items() if is_content(term)}
     starts = [*tracker.segment_starts, tracker.turn_count]
     sizes = [stop - start for start, stop in pairwise(starts)]
-    places = {term: postings.ordinals(term)[-MOST_PLACES:] for term in base}
+    places: dict[str, Sequence[int]] = {term: postings.ordinals(term)[-MOST_PLACES:] for term in base}
+    if users_only:
+        places = {term: [ordinal for ordinal in held if not ordinal & 1] for term, held in places.items()}
     return match_segments(base, places, tracker.segment_of, sizes)
 
 
@@ -222,15 +296,15 @@ def _evidence(
     tracker: TopicTracker,
     named: _Named | None,
     matches: list[SegmentMatch],
+    active: Collection[str],
     time: float | None,
 ) -> GateEvidence:
-    active: set[str] = set()
-    for turn_id in range(max(tracker.run_start, tracker.turn_count - ACTIVE_TURNS), tracker.turn_count):
-        turn = pool.turn(turn_id)
-        active.update(turn.user.terms, turn.assistant.terms)
     total = sum(reading.topic_weights.values())
     overlap = sum(weight for term, weight in reading.topic_weights.items() if term in active) / total if total else 0.0
     content = [term for term in reading.base if is_content(term)]
+    new = [term for term in content if term not in active]
+    last = pool.turn(tracker.turn_count - 1) if tracker.turn_count else None
+    last_text = (last.assistant.text.strip() or last.user.text.strip()) if last is not None else ""
     running = len(tracker.segment_starts) - 1
     return GateEvidence(
         turn_count=tracker.turn_count,
@@ -239,7 +313,11 @@ def _evidence(
         anchor_overlap_ratio=overlap,
         new_token_ratio=1.0 - overlap if total else 0.0,
         shares_content=any(term in active for term in content),
-        new_content=sum(reading.base[term] for term in content if term not in active),
+        new_content=sum(reading.base[term] for term in new),
+        shared_background=max((term_background(term) for term in content if term in active), default=0.0),
+        new_background=max((term_background(term) for term in new), default=0.0),
+        length_ratio=(1 + len(reading.scan.text)) / (1 + len(last.user.text)) if last is not None else 1.0,
+        answer_asks=last_text.endswith(("?", "？")),
         content_count=len(content),
         named_root=NamedRoot.NONE if named is None else NamedRoot.RUNNING if named.is_running else NamedRoot.OLDER,
         previous_closes=tracker.last_form is not None and tracker.last_form.closes,
