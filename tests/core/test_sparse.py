@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from context_gatekeeper.core.sparse import (
     PERSONS_PARAMS,
@@ -156,6 +158,25 @@ def test_a_passage_without_reach_is_the_page_itself() -> None:
 def test_a_term_that_stands_often_in_a_passage_counts_once() -> None:
     index = indexed(("lock", "lock"), ("lock", "lock"))
     assert set(passage_shares(range(4), WEIGHTS, index, 3).values()) == {0.25}
+
+
+@given(
+    st.lists(st.sets(st.sampled_from(["redis", "lock", "a", "b"])), min_size=1, max_size=40),
+    st.sets(st.integers(0, 39)),
+    st.integers(0, 4),
+)
+def test_passages_of_few_and_of_many_pages_are_what_they_hold(
+    texts: list[set[str]], asked: set[int], reach: int
+) -> None:
+    index = PostingIndex()
+    for ordinal, text in enumerate(texts):
+        index.add_page(ordinal, dict.fromkeys(text, 1))
+    for pages in (asked, range(len(texts))):
+        shares = passage_shares(pages, WEIGHTS, index, reach)
+        assert set(shares) == set(pages)
+        for page, share in shares.items():
+            passage = set().union(*texts[max(0, page - reach) : page + reach + 1])
+            assert share == pytest.approx(lex(passage, WEIGHTS))
 
 
 def test_a_query_without_weight_has_no_passages() -> None:

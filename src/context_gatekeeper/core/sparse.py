@@ -11,9 +11,10 @@ lets neighbours, passages and sittings share what they found (`smooth_pages`, `p
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from context_gatekeeper.core.page_patterns import PROBE_COST
 from context_gatekeeper.core.ranking import top_blocks
 from context_gatekeeper.ports import Postings
 
@@ -186,15 +187,20 @@ def passage_shares(
         postings: the session's index.
         reach: pages before and after, >= 0.
 
-    O(pages * terms * log postings), whatever the length of the session.
+    A term costs its postings or, where it has many, one search for each page.
     """
     total = sum(term_weights.values())
     shares = dict.fromkeys(pages, 0.0)
     for term, weight in term_weights.items():
-        ordinals = postings.ordinals(term)
-        part = weight / total
-        for page in shares:
-            place = bisect_left(ordinals, page - reach) if page > reach else 0
-            if place < len(ordinals) and ordinals[place] <= page + reach:
-                shares[page] += part
+        for page in _pages_near(postings.ordinals(term), shares, reach):
+            shares[page] += weight / total
     return shares
+
+
+def _pages_near(ordinals: Sequence[int], pages: Collection[int], reach: int) -> Iterable[int]:
+    """Those of ``pages`` that have one of the ascending ``ordinals`` within ``reach``, each once."""
+    if (2 * reach + 1) * len(ordinals) <= PROBE_COST * len(pages):
+        around = range(-reach, reach + 1)
+        return {ordinal + step for ordinal in ordinals for step in around if ordinal + step in pages}
+    places = ((page, bisect_left(ordinals, max(0, page - reach))) for page in pages)
+    return (page for page, place in places if place < len(ordinals) and ordinals[place] <= page + reach)

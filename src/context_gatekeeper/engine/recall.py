@@ -130,7 +130,8 @@ def rank_pages(
     best = max(own.values(), default=0.0)
     for page, bonus in _bonuses(scores, weights, reading, postings, tracker, params).items():
         scores[page] += bonus * best
-    if any(postings.page_length(ordinal) for ordinal in range(1, count, 2)):
+    counts_place = params.recency_share or params.opening_share
+    if counts_place and any(postings.page_length(ordinal) for ordinal in range(1, count, 2)):
         for page, factor in _talk_factors(scores, tracker, params, now).items():
             scores[page] *= factor
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
