@@ -195,8 +195,9 @@ class ContextGatekeeper:
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _MAX_RECALL:
             raise ConfigError(f"limit {limit!r}", "it is not a number of pages", f"pass 1 to {_MAX_RECALL}")
         self._session.catch_up()
-        reading, _ = self._scheduler.judge(query, _seconds(time))
-        return recall(reading, self._pool, self._session.tracker, self._profile, limit=limit)
+        now = _seconds(time)
+        reading, _ = self._scheduler.judge(query, now)
+        return recall(reading, self._pool, self._session.tracker, self._profile, limit=limit, now=now)
 
     def build_prompt(self, query: str, *, time: Time = None) -> str:
         """Constraints, blocks in turn order and query as one text, without a system prompt."""

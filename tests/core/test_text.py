@@ -231,6 +231,7 @@ def test_a_cut_in_a_fenced_block_leaves_no_fence_open(limit: int) -> None:
 @given(MARKDOWN)
 @example("```\ncode ```py\n```")
 @example("`a `` b ` c ``")
+@example("`a````````` ``b`")  # The tail begins at backticks that stand inside inline code.
 def test_cuts_leave_no_code_open_that_the_text_closes(text: str) -> None:
     for limit in range(-1, len(text)):
         for cut in (cut_text(text, limit), cut_head_tail(text, limit, mark="~")):

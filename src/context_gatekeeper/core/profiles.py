@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from context_gatekeeper.core.selector import SelectParams
-from context_gatekeeper.core.sparse import RECALL_PARAMS, SCORE_PARAMS, RecallParams, ScoreParams
+from context_gatekeeper.core.sparse import PERSONS_PARAMS, RECALL_PARAMS, SCORE_PARAMS, RecallParams, ScoreParams
 from context_gatekeeper.errors import ConfigError
 
 __all__ = ["PROFILES", "SelectionProfile", "profile_named"]
@@ -23,6 +23,9 @@ class SelectionProfile:
     name: str
     scoring: ScoreParams = SCORE_PARAMS
     recall: RecallParams = RECALL_PARAMS
+    """Page ranking in talk between a user and an assistant, and in lists of notes."""
+    recall_persons: RecallParams = PERSONS_PARAMS
+    """Page ranking in talk whose speakers are named."""
     selection: SelectParams = field(default_factory=SelectParams)
     ranks_pages: bool = False
     """Rank pages by BM25 with neighbours and sittings instead of blocks by the documented formula."""

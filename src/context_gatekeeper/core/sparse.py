@@ -5,23 +5,27 @@
 exact-tier anchors (terms, identifiers, versions, numbers, phrases) that the block holds, and
 ``recency = 1 - age / window``. Every part but the last is a sum over anchors, so that the
 ranking touches only matching turns. The ``recall`` profile ranks pages by BM25 instead and
-lets neighbours and sittings share what they found (`smooth_pages`).
+lets neighbours, passages and sittings share what they found (`smooth_pages`, `passage_shares`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from context_gatekeeper.core.page_patterns import PROBE_COST
 from context_gatekeeper.core.ranking import top_blocks
 from context_gatekeeper.ports import Postings
 
 __all__ = [
+    "PERSONS_PARAMS",
     "RECALL_PARAMS",
     "SCORE_PARAMS",
     "RecallParams",
     "ScoreParams",
     "lex",
+    "passage_shares",
     "score_blocks",
     "smooth_pages",
 ]
@@ -41,26 +45,46 @@ class ScoreParams:
 
 @dataclass(frozen=True, slots=True)
 class RecallParams:
-    """Numbers of the ``recall`` ranking (section 4b of the selection notes)."""
+    """Numbers of the ``recall`` ranking; the defaults are those of talk between a user and an assistant.
+
+    How they were chosen: docs/decisions/0006-recall-ranking.md.
+    """
 
     saturation_k1: float = 0.9
     length_b: float = 0.4
-    next_share: float = 0.4
-    """What a page gives to the page after it."""
-    previous_share: float = 0.15
+    next_share: float = 0.2
+    """What a page gives to the page after it. An assistant's answer is long and repeats the question's words."""
+    next_share_of_question: float = 0.2
+    """The same when a question mark stands in the page: what comes next is the answer."""
+    second_next_share: float = 0.0
+    """What a page gives to the page after the next."""
+    previous_share: float = 0.2
     """What a page gives to the page before it."""
-    sitting_share: float = 0.6
+    sitting_share: float = 1.0
     """Weight of the share of the query's mass found in the page's sitting, times the best score."""
-    speaker_share: float = 0.25
+    passage_share: float = 0.0
+    """Weight of the share of the query's mass found in the pages around, times the best score."""
+    passage_reach: int = 2
+    """Pages before and after that belong to a page's passage."""
+    speaker_share: float = 0.0
     """Bonus for the speaker that the query names, times the best score."""
+    speaker_word_share: float = 1.0
+    """Weight of a speaker's name as a word: where he is called by it, the other one speaks."""
+    repeat_share: float = 0.4
+    """A term that the query holds n times weighs ``1 + repeat_share * ln(n)``."""
+    other_line_share: float = 0.5
+    """Weight of what others say in a query that is a piece of talk itself."""
     background_power: float = 0.5
-    """A term's background weight counts to this power beside its IDF; in talk between persons, whose facts are
-    told in everyday words, it does not count."""
+    """A term's background weight counts to this power beside its IDF."""
     assistant_share: float = 0.5
-    """Weight of an assistant's page beside a user's; 1 in talk between persons."""
-    recency_share: float = 0.5
-    """Bonus of the newest page, part of its own score; none in talk between persons."""
-    recency_pages: float = 200.0
+    """Weight of an assistant's page beside a user's."""
+    opening_share: float = 1.0
+    """Bonus of the user's page that opens a sitting, part of its own score: it says what the sitting is about."""
+    opening_fall: float = 0.5
+    """Factor of that bonus from one turn of the sitting to the next."""
+    recency_share: float = 2.0
+    """Bonus of the newest page, part of its own score."""
+    recency_pages: float = 120.0
     """Pages after which that bonus has fallen to 1/e."""
     pool_limit: int = 400
     """Pages ranked before smoothing."""
@@ -68,6 +92,21 @@ class RecallParams:
 
 SCORE_PARAMS = ScoreParams()
 RECALL_PARAMS = RecallParams()
+PERSONS_PARAMS = RecallParams(
+    length_b=0.5,
+    next_share=0.4,
+    next_share_of_question=0.8,
+    second_next_share=0.15,
+    previous_share=0.15,
+    passage_share=0.8,
+    speaker_share=0.8,
+    speaker_word_share=0.4,
+    background_power=0.0,
+    assistant_share=1.0,
+    opening_share=0.0,
+    recency_share=0.0,
+)
+"""Talk between persons: both sides carry facts and answer each other, told in everyday words, at any place."""
 
 
 def lex(terms: Collection[str], query_weights: Mapping[str, float]) -> float:
@@ -110,8 +149,7 @@ def score_blocks(
 
 def smooth_pages(
     scores: Mapping[int, float],
-    sitting_shares: Callable[[int], float],
-    named_speaker: Callable[[int], bool],
+    asks: Callable[[int], bool],
     exists: Callable[[int], bool],
     params: RecallParams = RECALL_PARAMS,
 ) -> dict[int, float]:
@@ -119,22 +157,50 @@ def smooth_pages(
 
     Args:
         scores: ordinal -> own score, > 0.
-        sitting_shares: ordinal -> share of the query's weight found in its sitting, in [0, 1].
-        named_speaker: ordinal -> whether the query names who speaks there.
-        params: shares and bonuses.
-        exists: ordinal -> whether such a page with text exists, in the same sitting's order.
+        asks: ordinal -> whether a question stands in the page.
+        exists: ordinal -> whether such a page with text exists.
+        params: shares.
 
     The answer to a question often lacks the question's words; the page before it has them.
     """
-    best = max(scores.values(), default=0.0)
     smoothed = dict(scores)
     for ordinal, own in scores.items():
-        for neighbour, share in ((ordinal + 1, params.next_share), (ordinal - 1, params.previous_share)):
-            if exists(neighbour):
+        next_share = params.next_share_of_question if asks(ordinal) else params.next_share
+        for neighbour, share in (
+            (ordinal + 1, next_share),
+            (ordinal + 2, params.second_next_share),
+            (ordinal - 1, params.previous_share),
+        ):
+            if share and exists(neighbour):
                 smoothed[neighbour] = smoothed.get(neighbour, 0.0) + share * own
-    for ordinal in smoothed:
-        bonus = params.sitting_share * sitting_shares(ordinal)
-        if named_speaker(ordinal):
-            bonus += params.speaker_share
-        smoothed[ordinal] += bonus * best
     return smoothed
+
+
+def passage_shares(
+    pages: Iterable[int], term_weights: Mapping[str, float], postings: Postings, reach: int
+) -> dict[int, float]:
+    """Ordinal -> share of the query's weight that stands within ``reach`` pages of it, in [0, 1].
+
+    Args:
+        pages: the ordinals that are asked for.
+        term_weights: the query's terms with their weights, > 0.
+        postings: the session's index.
+        reach: pages before and after, >= 0.
+
+    A term costs its postings or, where it has many, one search for each page.
+    """
+    total = sum(term_weights.values())
+    shares = dict.fromkeys(pages, 0.0)
+    for term, weight in term_weights.items():
+        for page in _pages_near(postings.ordinals(term), shares, reach):
+            shares[page] += weight / total
+    return shares
+
+
+def _pages_near(ordinals: Sequence[int], pages: Collection[int], reach: int) -> Iterable[int]:
+    """Those of ``pages`` that have one of the ascending ``ordinals`` within ``reach``, each once."""
+    if (2 * reach + 1) * len(ordinals) <= PROBE_COST * len(pages):
+        around = range(-reach, reach + 1)
+        return {ordinal + step for ordinal in ordinals for step in around if ordinal + step in pages}
+    places = ((page, bisect_left(ordinals, max(0, page - reach))) for page in pages)
+    return (page for page, place in places if place < len(ordinals) and ordinals[place] <= page + reach)

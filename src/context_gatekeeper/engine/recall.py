@@ -1,20 +1,23 @@
 """recall(): the one ranking of what is outside the window, for every carrier.
 
 Two orders over the same postings: blocks by the documented formula (profile ``strict``)
-and pages by BM25 with neighbours, sittings, dates and speakers (profile ``recall``).
+and pages by BM25 with neighbours, passages, sittings, dates and speakers (profile ``recall``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from array import array
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from math import exp
+from math import exp, log
 
 from context_gatekeeper.core.anchor import inverse_document_frequency
 from context_gatekeeper.core.profiles import SelectionProfile
+from context_gatekeeper.core.query_lines import asked_shares
 from context_gatekeeper.core.ranking import top_pages_bm25
-from context_gatekeeper.core.sparse import score_blocks, smooth_pages
+from context_gatekeeper.core.sparse import RecallParams, passage_shares, score_blocks, smooth_pages
 from context_gatekeeper.core.weights import base_weight, is_exact
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import QueryReading
@@ -43,11 +46,13 @@ _MONTH = re.compile(
 )
 _YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)(?!\d)")
 _MARK = "\u001f"
-"""Starts terms that no text can hold: dates and speakers, used by the ``recall`` profile only."""
+"""Starts terms that no text can hold: dates, speakers, questions, used by the ``recall`` profile only."""
+_QUESTION = f"{_MARK}question"
+_QUESTION_MARK = re.compile("[?\uff1f\u061f]")
 
 
-def context_terms(time: float | None, speaker: str | None) -> dict[str, int]:
-    """Index terms for when a page was said and by whom."""
+def context_terms(time: float | None, speaker: str | None, text: str = "") -> dict[str, int]:
+    """Index terms for when a page was said and by whom; of a named speaker's page, whether it asks something."""
     terms: dict[str, int] = {}
     if time is not None:
         moment = datetime.fromtimestamp(time, UTC)
@@ -55,6 +60,8 @@ def context_terms(time: float | None, speaker: str | None) -> dict[str, int]:
         terms[f"{_MARK}year {moment.year}"] = 1
     if speaker:
         terms[_speaker_term(speaker)] = 1
+        if _QUESTION_MARK.search(text):
+            terms[_QUESTION] = 1
     return terms
 
 
@@ -91,48 +98,120 @@ def rank_blocks(
 
 
 def rank_pages(
-    reading: QueryReading, postings: Postings, tracker: TopicTracker, profile: SelectionProfile
+    reading: QueryReading,
+    postings: Postings,
+    tracker: TopicTracker,
+    profile: SelectionProfile,
+    *,
+    now: float | None = None,
 ) -> list[tuple[int, float]]:
-    """Pages by BM25 and what their neighbours found: (ordinal, score), best first, ties to the older."""
-    params = profile.recall
-    power = 0.0 if tracker.names_speakers else params.background_power
-    idf = {
-        term: inverse_document_frequency(postings.document_frequency(term), postings.block_count)
-        * share
-        * base_weight(term) ** power
-        for term, share in reading.scan.shares.items()
-        if postings.document_frequency(term)
-    }
-    for term in _date_terms(reading.scan.text):
-        if postings.document_frequency(term):
-            idf[term] = inverse_document_frequency(postings.document_frequency(term), postings.block_count)
-    ranked = top_pages_bm25(postings, idf, k1=params.saturation_k1, b=params.length_b, limit=params.pool_limit)
-    sittings = _sitting_shares(idf, postings, tracker)
-    speakers = _named_speakers(reading, postings)
+    """Pages by BM25 and what their neighbours found: (ordinal, score), best first, ties to the older.
+
+    Args:
+        reading: the query.
+        postings: the session's index.
+        tracker: its sittings and whether it names its speakers.
+        profile: the numbers.
+        now: when the query is asked; pages of a sitting that still runs then get no bonus for being
+            new, because whoever asks has them before him.
+    """
+    params = profile.recall_persons if tracker.names_speakers else profile.recall
+    weights = _term_weights(reading, postings, params)
+    own = dict(top_pages_bm25(postings, weights, k1=params.saturation_k1, b=params.length_b, limit=params.pool_limit))
+    if params.assistant_share != 1.0:
+        own = {page: gained * (params.assistant_share if page & 1 else 1.0) for page, gained in own.items()}
     count = 2 * tracker.turn_count
+    questions = postings.ordinals(_QUESTION)
 
     def exists(ordinal: int) -> bool:
         return 0 <= ordinal < count and postings.page_length(ordinal) > 0
 
-    own = dict(ranked)
-    if not tracker.names_speakers:
-        own = {page: weight * (params.assistant_share if page & 1 else 1.0) for page, weight in own.items()}
-    smoothed = smooth_pages(
-        own, lambda ordinal: sittings.get(tracker.sitting_of[ordinal >> 1], 0.0), speakers.__contains__, exists, params
-    )
-    if not tracker.names_speakers:
-        for page in smoothed:
-            smoothed[page] *= 1.0 + params.recency_share * exp(-(count - 1 - page) / params.recency_pages)
-    return sorted(smoothed.items(), key=lambda item: (-item[1], item[0]))
+    scores = smooth_pages(own, lambda ordinal: _holds(questions, ordinal), exists, params)
+    best = max(own.values(), default=0.0)
+    for page, bonus in _bonuses(scores, weights, reading, postings, tracker, params).items():
+        scores[page] += bonus * best
+    counts_place = params.recency_share or params.opening_share
+    if counts_place and any(postings.page_length(ordinal) for ordinal in range(1, count, 2)):
+        for page, factor in _talk_factors(scores, tracker, params, now).items():
+            scores[page] *= factor
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _sitting_shares(idf: Mapping[str, float], postings: Postings, tracker: TopicTracker) -> dict[int, float]:
+def _term_weights(reading: QueryReading, postings: Postings, params: RecallParams) -> dict[str, float]:
+    """Term -> weight > 0 of what the index knows of the query: its words, and the dates it names."""
+    weights: dict[str, float] = {}
+    for term, share in asked_shares(reading.scan, params.other_line_share).items():
+        frequency = postings.document_frequency(term)
+        if frequency:
+            own = base_weight(term) ** params.background_power * (
+                1.0 + params.repeat_share * log(reading.scan.counts[term])
+            )
+            if postings.document_frequency(_speaker_term(reading.scan.surfaces[term])):
+                own *= params.speaker_word_share
+            weights[term] = inverse_document_frequency(frequency, postings.block_count) * share * own
+    for term in _date_terms(reading.scan.text):
+        frequency = postings.document_frequency(term)
+        if frequency:
+            weights[term] = inverse_document_frequency(frequency, postings.block_count)
+    return weights
+
+
+def _bonuses(
+    pages: Collection[int],
+    weights: Mapping[str, float],
+    reading: QueryReading,
+    postings: Postings,
+    tracker: TopicTracker,
+    params: RecallParams,
+) -> dict[int, float]:
+    """Ordinal -> bonus, as part of the best score, for its sitting, its passage and its speaker."""
+    sittings = _sitting_shares(weights, postings, tracker)
+    bonuses = {page: params.sitting_share * sittings.get(tracker.sitting_of[page >> 1], 0.0) for page in pages}
+    if params.passage_share:
+        for page, share in passage_shares(pages, weights, postings, params.passage_reach).items():
+            bonuses[page] += params.passage_share * share
+    if params.speaker_share:
+        for page in _named_speakers(reading, postings).intersection(pages):
+            bonuses[page] += params.speaker_share
+    return bonuses
+
+
+def _talk_factors(
+    pages: Iterable[int], tracker: TopicTracker, params: RecallParams, now: float | None
+) -> dict[int, float]:
+    """Ordinal -> factor >= 1 for its place in a talk: how new it is, how near to the opening of its sitting.
+
+    A list of notes, where nobody answers, has neither a running talk nor openings.
+    """
+    sitting_of = tracker.sitting_of
+    count = 2 * len(sitting_of)
+    has_sittings = sitting_of[-1] > 0
+    running = bisect_left(sitting_of, sitting_of[-1]) if tracker.is_new_day(now) is False else len(sitting_of)
+    factors: dict[int, float] = {}
+    for page in pages:
+        turn = page >> 1
+        factor = 1.0
+        if turn < running:
+            factor += params.recency_share * exp(-(count - 1 - page) / params.recency_pages)
+        if has_sittings and not page & 1:
+            place = turn - bisect_left(sitting_of, sitting_of[turn])
+            factor *= 1.0 + params.opening_share * params.opening_fall**place
+        factors[page] = factor
+    return factors
+
+
+def _holds(ordinals: array[int], ordinal: int) -> bool:
+    place = bisect_left(ordinals, ordinal)
+    return place < len(ordinals) and ordinals[place] == ordinal
+
+
+def _sitting_shares(weights: Mapping[str, float], postings: Postings, tracker: TopicTracker) -> dict[int, float]:
     """Sitting -> share of the query's weight that occurs in it."""
-    total = sum(idf.values())
+    total = sum(weights.values())
     shares: dict[int, float] = {}
     if not tracker.sitting_of or tracker.sitting_of[-1] == 0:
         return shares
-    for term, weight in idf.items():
+    for term, weight in weights.items():
         for sitting in {tracker.sitting_of[ordinal >> 1] for ordinal in postings.ordinals(term)}:
             shares[sitting] = shares.get(sitting, 0.0) + weight / total
     return shares
@@ -147,16 +226,22 @@ def _named_speakers(reading: QueryReading, postings: Postings) -> frozenset[int]
 
 
 def recall(
-    reading: QueryReading, pool: PagePool, tracker: TopicTracker, profile: SelectionProfile, *, limit: int
+    reading: QueryReading,
+    pool: PagePool,
+    tracker: TopicTracker,
+    profile: SelectionProfile,
+    *,
+    limit: int,
+    now: float | None = None,
 ) -> list[RecallHit]:
-    """The best ``limit`` pages for a query, best first, before gate and coverage.
+    """The best ``limit`` pages for a query asked at ``now``, best first, before gate and coverage.
 
     In the ``strict`` order a block's score goes to each of its pages that has text, the page
     that holds more of the query first.
     """
     postings = pool.postings
     if profile.ranks_pages:
-        ranked = rank_pages(reading, postings, tracker, profile)[:limit]
+        ranked = rank_pages(reading, postings, tracker, profile, now=now)[:limit]
     else:
         ranked = []
         for turn_id, strength in rank_blocks(reading, postings, profile, limit=limit):

@@ -63,8 +63,8 @@ class Session:
             TurnDraft(
                 user_text,
                 assistant_text,
-                {**reading.whole.counts, **context_terms(time, speakers[0])},
-                {**answer.counts, **context_terms(time, speakers[1])} if assistant_text else {},
+                {**reading.whole.counts, **context_terms(time, speakers[0], user_text)},
+                {**answer.counts, **context_terms(time, speakers[1], assistant_text)} if assistant_text else {},
                 notes.to_dict(),
                 time,
                 speakers,
