@@ -15,6 +15,7 @@ from context_gatekeeper.core.profiles import profile_named
 from context_gatekeeper.core.tokens import Calibration, documented_tokens, estimate_tokens
 from context_gatekeeper.engine.exact_tokens import load_exact_counter
 from context_gatekeeper.engine.pool import PagePool
+from context_gatekeeper.engine.query import turns_with_all
 from context_gatekeeper.engine.recall import recall
 from context_gatekeeper.engine.scheduler import ContextScheduler
 from context_gatekeeper.engine.session import Session
@@ -189,14 +190,23 @@ class ContextGatekeeper:
             )
         return decision
 
-    def recall(self, query: str, *, limit: int = 20, time: Time = None) -> list[RecallHit]:
-        """Pages for a query, best first, before gate and coverage; at most ``limit`` (1 to 100,000)."""
+    def recall(
+        self, query: str, *, limit: int = 20, time: Time = None, all_terms: bool = False
+    ) -> list[RecallHit]:
+        """Pages for a query, best first, before gate and coverage; at most ``limit`` (1 to 100,000).
+
+        With ``all_terms`` only pages of turns that hold every anchor of the query.
+        """
         _check_text("query", query)
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _MAX_RECALL:
             raise ConfigError(f"limit {limit!r}", "it is not a number of pages", f"pass 1 to {_MAX_RECALL}")
         self._session.catch_up()
         reading, _ = self._scheduler.judge(query, _seconds(time))
-        return recall(reading, self._pool, self._session.tracker, self._profile, limit=limit)
+        if not all_terms:
+            return recall(reading, self._pool, self._session.tracker, self._profile, limit=limit)
+        turns = turns_with_all(reading, self._pool.postings)
+        hits = recall(reading, self._pool, self._session.tracker, self._profile, limit=_MAX_RECALL) if turns else []
+        return [hit for hit in hits if hit.turn_id in turns][:limit]
 
     def build_prompt(self, query: str, *, time: Time = None) -> str:
         """Constraints, blocks in turn order and query as one text, without a system prompt."""

@@ -22,6 +22,10 @@ def words(text: str) -> frozenset[str]:
         ("api", set()),
         ("k8s and s3", {"k8s", "s3"}),
         ("lock_2 x", {"lock_2"}),
+        ("user_id", {"user_id"}),
+        ("a_b _init_", {"a_b", "_init_"}),
+        ("Is C++ or C# or F better?", {"c++", "c#", "better"}),
+        ("x_ _y _", set()),
         ("v1.2.3", {"v1.2.3"}),
         ("10.20.30", {"10.20.30"}),
         ("1.2.3.4", set()),
@@ -73,6 +77,9 @@ def test_only_the_first_4000_characters_are_read() -> None:
         ({"lock", "缓存"}, "清理缓存吧", True),
         ({"lock"}, "", False),
         ({"lock"}, "the cache is cold", False),
+        ({"lock"}, "The LOCK", True),
+        ({"lock"}, "\uff2c\uff2f\uff23\uff2b", True),
+        ({"资料库"}, "資料庫很慢", True),
     ],
 )
 def test_a_block_holds_one_of_the_words_or_there_are_none(held: set[str], text: str, expected: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import log
 
 import pytest
 
@@ -33,14 +34,30 @@ def test_the_numbers_and_patterns_of_content_words_are_the_documents() -> None:
     assert not is_content_word("1.2")
 
 
+SWITCHED_BACK = "Different topic: the zebrafish gpu?"
+MIXED_RUN = [
+    ("How do zebrafish breed?", "In cold water they do not; use a gpu."),
+    ("Which gpu is good?", "Any gpu with 8 GB."),
+    ("By the way, how do I feed a sourdough starter?", "Equal parts of rye flour and water."),
+    ("How warm should the dough be?", "About 24 degrees."),
+]
+"""Turns 0 and 1 are one run; both share an anchor with the query, turn 1 no content word: ``gpu`` has three letters."""
+
+
 @pytest.mark.requirement("R-D4.3-trigger", "R-D4.3-hard-filter")
 def test_after_a_switch_a_block_without_a_content_word_is_dropped() -> None:
-    gatekeeper = talk(REDIS_ZH, TOFU_ZH)
-    query = "回到 Redis 分布式锁，过期时间是多少？"
-    filtered = stage(gatekeeper, query, "content_word")
-    assert filtered["kept"]
-    assert not {3, 4} & set(filtered["kept"])
-    assert not {3, 4} & set(turn_ids(gatekeeper, query))
+    gatekeeper = talk(MIXED_RUN)
+    assert gatekeeper.explain(SWITCHED_BACK).verdict.move == "switch"
+    assert stage(gatekeeper, SWITCHED_BACK, "topic")["kept"] == [0, 1]
+    assert stage(gatekeeper, SWITCHED_BACK, "content_word") == {"kept": [0], "dropped": [1]}
+    assert turn_ids(gatekeeper, SWITCHED_BACK) == [0]
+
+
+@pytest.mark.requirement("R-D4.3-hard-filter")
+def test_a_content_word_is_found_however_it_is_spelt() -> None:
+    """Full-width letters are the same word."""
+    wide = [("ＲＥＤＩＳ　ｓｅｎｔｉｎｅｌ ｆａｉｌｏｖｅｒ？", "ｓｅｎｔｉｎｅｌ ｖｏｔｅｓ．"), *MIXED_RUN[2:]]
+    assert turn_ids(talk(wide), "Different topic: redis sentinel failover?") == [0]
 
 
 @pytest.mark.requirement("R-D4.3-trigger")
@@ -85,9 +102,12 @@ def test_lex_is_the_share_of_the_querys_idf_in_a_text() -> None:
     assert lex({"redis", "other"}, weights) == pytest.approx(0.75)
     assert lex({"redis", "lock"}, weights) == 1.0
     assert lex(set(), weights) == 0.0
-    gatekeeper = talk([("zebrafish alone", "yes"), ("zebrafish with quaternion", "yes")])
+    gatekeeper = talk([(f"zebrafish in tank {number}", "yes") for number in range(4)], [("one quaternion", "yes")])
     found = scores(gatekeeper, "zebrafish quaternion")
-    assert found[1] > found[0]
+    common, rare = log(6 / 5) + 1, log(6 / 2) + 1
+    exact, newest = 0.5, 0.2
+    assert found[4] == pytest.approx(1.5 * rare / (common + rare) + exact + newest)
+    assert found[3] == pytest.approx(1.5 * common / (common + rare) + exact + newest * 4 / 5)
 
 
 @pytest.mark.requirement("R-D4.4-exact", "R-S3.3-exact")
@@ -95,6 +115,17 @@ def test_a_block_with_all_exact_terms_gets_the_whole_reward() -> None:
     gatekeeper = talk([("set MAX_RETRIES to 5", "done"), ("set retries to 6", "done"), ("unrelated", "talk")])
     found = scores(gatekeeper, "MAX_RETRIES")
     assert found[0] - found.get(1, 0.0) > SCORE_PARAMS.exact_weight
+
+
+@pytest.mark.requirement("R-D4.4-exact", "R-S3.3-exact")
+def test_all_exact_terms_together_are_rewarded_with_1_and_half_of_them_with_half() -> None:
+    gatekeeper = talk([("a zebrafish", "and a quaternion"), ("a zebrafish", "yes"), ("unrelated", "talk")])
+    found = scores(gatekeeper, "zebrafish quaternion")
+    zebrafish, quaternion = log(4 / 3) + 1, log(4 / 2) + 1
+    on_the_users_side = 1.5 * zebrafish / (zebrafish + quaternion)
+    on_the_assistants = 0.7 * quaternion / (zebrafish + quaternion)
+    assert found[0] == pytest.approx(on_the_users_side + on_the_assistants + 1.0 + 0.2 / 3)
+    assert found[1] == pytest.approx(on_the_users_side + 0.5 + 0.2 * 2 / 3)
 
 
 @pytest.mark.requirement("R-D4.4-recency", "R-S3.3-recency")
