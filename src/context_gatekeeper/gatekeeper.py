@@ -190,9 +190,7 @@ class ContextGatekeeper:
             )
         return decision
 
-    def recall(
-        self, query: str, *, limit: int = 20, time: Time = None, all_terms: bool = False
-    ) -> list[RecallHit]:
+    def recall(self, query: str, *, limit: int = 20, time: Time = None, all_terms: bool = False) -> list[RecallHit]:
         """Pages for a query, best first, before gate and coverage; at most ``limit`` (1 to 100,000).
 
         With ``all_terms`` only pages of turns that hold every anchor of the query.
