@@ -121,7 +121,7 @@ def test_a_block_has_the_fields_of_the_document() -> None:
     assert {"redis", "分布", "分布式"} <= set(block.anchors)
 
 
-@pytest.mark.requirement("R-D7-fallback-anchor", "R-D9-fallback")
+@pytest.mark.requirement("R-D7-fallback-anchor")
 def test_a_query_without_anchors_is_looked_for_by_its_first_20_characters() -> None:
     query = "?!" * 20
     assert extract_anchors(query) == {}

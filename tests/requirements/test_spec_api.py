@@ -95,6 +95,29 @@ def test_messages_say_the_same_as_the_prompt() -> None:
     assert [message["content"] for message in messages[1:-1]] == texts
 
 
+@pytest.mark.requirement("R-S2-flow")
+def test_a_query_runs_through_the_stages_in_the_order_of_the_flow() -> None:
+    gatekeeper = talk([("量子纠缠是什么？", "两个粒子的状态彼此相关。")], TOFU_ZH)
+    decision = gatekeeper.explain("换个话题，量子纠缠能传多远？")
+    assert decision.anchor_weights
+    assert decision.verdict.reason
+    assert [stage.stage for stage in decision.stages] == [
+        "recall",
+        "topic",
+        "content_word",
+        "top_20",
+        "admission",
+        "pruning",
+        "coverage",
+        "budget",
+    ]
+    left = {turn_id for stage in decision.stages[:1] for turn_id in stage.kept}
+    for stage in decision.stages[1:-1]:
+        assert set(stage.kept) | set(stage.dropped) == left, "a stage gets what the one before it kept"
+        left = set(stage.kept)
+    assert {block["turn_id"] for block in decision.blocks} <= left
+
+
 @pytest.mark.requirement("R-D5-budget-without-system", "R-S5.4-budget-kept", "R-D6-budget-may-change")
 @pytest.mark.parametrize("token_budget", [1, 5, 20, 40, 80, 200, 4000, 8000])
 @pytest.mark.parametrize("counter", ["fitted", "documented"])
@@ -104,6 +127,19 @@ def test_no_prompt_is_larger_than_the_budget_unless_the_query_alone_is(token_bud
     for query in ("What expiry should the Redis lock have?", "继续", "麻婆豆腐用哪种豆瓣酱？"):
         prompt = gatekeeper.build_prompt(query)
         assert count(prompt) <= max(token_budget, count(f"user: {query}"))
+
+
+@pytest.mark.requirement("R-I2-exact-and-calibrated-tokens")
+def test_a_calibrated_gatekeeper_spends_the_budget_in_real_tokens() -> None:
+    """A service that counts half as much again leaves two thirds of the budget by our count."""
+    gatekeeper = talk([(f"zebrafish note {number}", "word " * 60) for number in range(8)], token_budget=300)
+    query = "go on with the zebrafish"
+    before = gatekeeper.explain(query)
+    for _ in range(200):
+        gatekeeper.calibration = gatekeeper.calibration.updated(1500, 1000)
+    assert gatekeeper.calibration.factor == pytest.approx(1.5, abs=0.01)
+    assert estimate_tokens(gatekeeper.build_prompt(query)) * gatekeeper.calibration.factor <= 300
+    assert gatekeeper.explain(query).budget_tokens < before.budget_tokens
 
 
 @pytest.mark.requirement("R-S3.6-constraints", "R-S4-constraints")

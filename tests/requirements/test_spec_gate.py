@@ -7,6 +7,7 @@ import re
 import pytest
 
 from context_gatekeeper import ContextGatekeeper
+from context_gatekeeper.core.background import simplify_han
 from context_gatekeeper.core.topic_gate import (
     DEICTIC_PATTERNS,
     NEW_RATIO_SWITCH_THRESHOLD,
@@ -57,6 +58,21 @@ def test_an_overlap_above_0_45_continues(history: tuple[tuple[str, str], ...], q
     verdict = talk(history).explain(query).verdict
     assert verdict.anchor_overlap_ratio > 0.45
     assert verdict.move is TopicMove.CONTINUE
+
+
+@pytest.mark.requirement("R-D4.2-continue", "R-S3.2-rules")
+def test_an_overlap_above_0_45_continues_whatever_else_speaks_for_a_switch() -> None:
+    """A good-bye before it, a new day and a greeting: together they would make a switch."""
+    gatekeeper = ContextGatekeeper()
+    for user_text, assistant_text in (*LOCK_EN, ("Thanks, that is all, bye!", "Bye.")):
+        gatekeeper.add_turn(user_text, assistant_text, time=1_700_000_000)
+    greeted, next_day = "Hello! Is there {} for the watchdog?", 1_700_100_000
+    known = gatekeeper.explain(greeted.format("a random token"), time=next_day).verdict
+    assert known.anchor_overlap_ratio > 0.45
+    assert known.move is TopicMove.CONTINUE
+    unknown = gatekeeper.explain(greeted.format("zebrafish, obsidian or marzipan"), time=next_day).verdict
+    assert unknown.anchor_overlap_ratio < 0.45
+    assert unknown.move is TopicMove.SWITCH
 
 
 PLAIN_SWITCHES = [
@@ -133,6 +149,17 @@ def test_deictic_queries_of_other_languages_continue_too(query: str) -> None:
     gatekeeper = talk(LOCK_EN)
     assert gatekeeper.explain(query).verdict.move is TopicMove.CONTINUE
     assert 2 in turn_ids(gatekeeper, query)
+
+
+@pytest.mark.requirement("R-D6-patterns-with-detection")
+@pytest.mark.parametrize(
+    "query",
+    ["why?", "繼續", "もっと詳しく", "계속해 주세요", "那它呢", "再讲讲第二点", "lock expiry", "锁的过期时间", "bread"],
+)
+def test_a_query_is_deictic_by_the_one_list_and_by_nothing_else(query: str) -> None:
+    plain = simplify_han(query)
+    verdict = talk(LOCK_EN).explain(query).verdict
+    assert verdict.is_deictic == any(re.search(pattern, plain) for pattern in DEICTIC_PATTERNS)
 
 
 @pytest.mark.requirement("R-D4.2-else-continue", "R-D8-gate-triples")

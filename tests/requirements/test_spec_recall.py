@@ -7,6 +7,7 @@ from math import log
 
 import pytest
 
+from context_gatekeeper.core.anchor import scan_anchors
 from context_gatekeeper.core.content_words import CONTENT_WORD_MIN_LEN, CONTENT_WORD_PATTERNS
 from context_gatekeeper.core.sparse import SCORE_PARAMS, lex
 from tests.requirements.conversations import LOCK_EN, REDIS_ZH, TOFU_ZH, stage, talk, turn_ids
@@ -44,7 +45,7 @@ MIXED_RUN = [
 """Turns 0 and 1 are one run; both share an anchor with the query, turn 1 no content word: ``gpu`` has three letters."""
 
 
-@pytest.mark.requirement("R-D4.3-trigger", "R-D4.3-hard-filter")
+@pytest.mark.requirement("R-D4.3-trigger", "R-D4.3-hard-filter", "R-D9-filter-place")
 def test_after_a_switch_a_block_without_a_content_word_is_dropped() -> None:
     gatekeeper = talk(MIXED_RUN)
     assert gatekeeper.explain(SWITCHED_BACK).verdict.move == "switch"
@@ -78,7 +79,7 @@ def test_a_content_word_of_every_block_still_counts() -> None:
     assert kept["dropped"] == []
 
 
-@pytest.mark.requirement("R-D4.4-weights", "R-S3.3-formula", "R-D9-side-weights")
+@pytest.mark.requirement("R-D4.4-weights", "R-S3.3-formula", "R-D9-side-weights", "R-D9-recall-place")
 def test_the_weights_of_the_formula_are_the_documents() -> None:
     assert SCORE_PARAMS.user_weight == 1.5
     assert SCORE_PARAMS.assistant_weight == 0.7
@@ -108,6 +109,23 @@ def test_lex_is_the_share_of_the_querys_idf_in_a_text() -> None:
     exact, newest = 0.5, 0.2
     assert found[4] == pytest.approx(1.5 * rare / (common + rare) + exact + newest)
     assert found[3] == pytest.approx(1.5 * common / (common + rare) + exact + newest * 4 / 5)
+
+
+@pytest.mark.requirement("R-D9-recall-place")
+def test_the_ranking_is_the_formula_over_lex() -> None:
+    """Whoever changes ``lex`` sees here that the ranking did not follow, or that it did."""
+    turns = [("zebrafish and obsidian", "marzipan"), ("quaternion", "zebrafish"), ("obsidian", "")]
+    gatekeeper = talk(turns)
+    query = "zebrafish obsidian quaternion"
+    weights = {word: log(4 / (sum(word in " ".join(turn) for turn in turns) + 1)) + 1 for word in query.split()}
+    stems = {word: next(iter(scan_anchors(word).counts)) for word in weights}
+    weights = {stems[word]: weight for word, weight in weights.items()}
+    for turn_id, (user_text, assistant_text) in enumerate(turns):
+        user, assistant = scan_anchors(user_text).counts, scan_anchors(assistant_text).counts
+        exact = sum(term in user or term in assistant for term in weights) / len(weights)
+        recency = 1 - (2 - turn_id) / 3
+        expected = 1.5 * lex(user, weights) + 0.7 * lex(assistant, weights) + 1.0 * exact + 0.2 * recency
+        assert scores(gatekeeper, query)[turn_id] == pytest.approx(expected)
 
 
 @pytest.mark.requirement("R-D4.4-exact", "R-S3.3-exact")
