@@ -126,7 +126,9 @@ class AnchorScan:
     counts: Mapping[str, int]
     """Term -> occurrences, capped at 255."""
     shares: Mapping[str, float]
-    """Term -> weight share in (0, 1]; parts of one compound split one share, the compound keeps a whole."""
+    """Term -> weight share in (0, 1]; parts of one compound split one share, the compound keeps a whole.
+
+    The ``v1`` of ``v1.2.3`` weighs as any word (reading 14)."""
     surfaces: Mapping[str, str]
     """Term -> the anchor as first written, lower-cased."""
 
@@ -264,7 +266,7 @@ def _add_compound(token: str, start: int, found: _Collector, params: AnchorParam
         found.add(version.group(1), lowered, start, end)
         if lowered[0] == "v":
             major = lowered.split(".")[0]
-            found.add(major, major, start, end, 0.5)
+            found.add(major, major, start, end)
     elif _NUMBER.match(lowered):
         found.add(lowered, lowered, start, end)
     elif "'" in lowered and (stripped := _strip_apostrophe(lowered)) is not None:

@@ -85,13 +85,16 @@ def read_query(query: str, postings: Postings, tracker: TopicTracker) -> QueryRe
 
 
 def turns_with_all(reading: QueryReading, postings: Postings) -> frozenset[int]:
-    """Turns that hold, on either side, every anchor of the query that counts whole; none without anchors.
+    """Turns that hold, on either side, every anchor of the query; none without anchors.
 
-    Parts of a compound and n-grams that reach into a function word are not asked for. O(postings of the anchors).
+    Parts of what is an anchor whole and n-grams that reach into a function word are not asked for.
+    O(postings of the anchors).
     """
+    scan = reading.scan
+    first_at = {(start, end): term for term, start, end in reversed(scan.spans)}
     turns: set[int] | None = None
-    for term, share in reading.scan.shares.items():
-        if share < 1.0:
+    for term in dict.fromkeys(first_at.values()):
+        if scan.shares.get(term, 0.0) < 1.0:
             continue
         holders = {ordinal >> 1 for ordinal in postings.ordinals(term)}
         turns = holders if turns is None else turns & holders
