@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -184,10 +185,12 @@ class ContextGatekeeper:
             left = max(0, left - excess)
             decision = self._scheduler.plan(query, left, _seconds(time))
         if budget_tokens <= 0 and self.turn_count:
-            self._warn(
+            warning = (
                 f"turn {self.turn_count}: query and constraints leave nothing of the budget of "
                 f"{self.token_budget} tokens for the history"
             )
+            self._warn(warning)
+            decision = replace(decision, warnings=(warning,))
         return decision
 
     def recall(self, query: str, *, limit: int = 20, time: Time = None, all_terms: bool = False) -> list[RecallHit]:

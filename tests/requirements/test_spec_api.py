@@ -51,6 +51,17 @@ def test_covered_ids_name_the_turns_in_which_the_new_anchors_were_first_said() -
     assert "expiry" in [anchor for block in blocks for anchor in block["covered_anchors"]]
 
 
+@pytest.mark.requirement("R-D5-select-keys")
+def test_covered_ids_and_anchors_are_those_that_no_block_before_it_covered() -> None:
+    notes = [("zebrafish and quaternion", "yes"), ("zebrafish and obsidian", "yes"), ("other talk", "of marzipan")]
+    blocks = talk(notes, notes[2:]).select("now which zebrafish, which quaternion, which obsidian")
+    told = {block["turn_id"]: (block["covered_anchors"], block["covered_ids"]) for block in blocks if block["score"]}
+    assert set(told) == {0, 1}
+    once = sorted(anchor for anchors, _ in told.values() for anchor in anchors)
+    assert once == ["obsidian", "quaternion", "zebrafish"]
+    assert sorted(told[0][1] + told[1][1]) in ([0, 0, 1], [0, 1])
+
+
 @pytest.mark.requirement("R-S5.1-same-topic-recalled")
 @pytest.mark.parametrize("conversation", [REDIS_ZH, LOCK_EN])
 @pytest.mark.parametrize("turn_id", [0, 1, 2])
