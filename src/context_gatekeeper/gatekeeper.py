@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from context_gatekeeper.core.anchor import scan_anchors
 from context_gatekeeper.core.assembler import lay_out_messages, lay_out_prompt
 from context_gatekeeper.core.profiles import profile_named
-from context_gatekeeper.core.tokens import Calibration, documented_tokens, estimate_tokens
+from context_gatekeeper.core.tokens import MESSAGE_TOKENS, Calibration, documented_tokens, estimate_tokens
 from context_gatekeeper.engine.exact_tokens import load_exact_counter
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import turns_with_all
@@ -170,8 +170,12 @@ class ContextGatekeeper:
         _check_text("query", query)
         self._session.catch_up()
         whole_tokens = int(self.token_budget / self.calibration.factor)
-        frame = lay_out_prompt(self.get_constraints(), [], query)
-        budget_tokens = max(0, whole_tokens - self._count(frame))
+        frame_tokens = self._count(lay_out_prompt(self.get_constraints(), [], query))
+        messages = lay_out_messages(self.get_constraints(), [], query)
+        # As chat messages the same words have framing of their own; a block's labels cost as much as its framing.
+        framing_tokens = max(0, sum(self._count(one["content"]) + MESSAGE_TOKENS for one in messages) - frame_tokens)
+        whole_tokens -= framing_tokens
+        budget_tokens = max(0, whole_tokens - frame_tokens)
         left = budget_tokens
         decision = self._scheduler.plan(query, left, _seconds(time))
         while decision.blocks and left > 0:

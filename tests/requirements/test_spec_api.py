@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from context_gatekeeper import ContextGatekeeper, Decision
-from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
+from context_gatekeeper.core.tokens import MESSAGE_TOKENS, documented_tokens, estimate_tokens
 from context_gatekeeper.errors import ConfigError, GatekeeperError
 from tests.requirements.conversations import LOCK_EN, REDIS_ZH, TOFU_ZH, talk
 
@@ -130,7 +130,7 @@ def test_a_query_runs_through_the_stages_in_the_order_of_the_flow() -> None:
 
 
 @pytest.mark.requirement("R-D5-budget-without-system", "R-S5.4-budget-kept", "R-D6-budget-may-change")
-@pytest.mark.parametrize("token_budget", [1, 5, 20, 40, 80, 200, 4000, 8000])
+@pytest.mark.parametrize("token_budget", [1, 5, 13, 14, 15, 20, 22, 40, 80, 200, 4000, 8000])
 @pytest.mark.parametrize("counter", ["fitted", "documented"])
 def test_no_prompt_is_larger_than_the_budget_unless_the_query_alone_is(token_budget: int, counter: str) -> None:
     count = {"fitted": estimate_tokens, "documented": documented_tokens}[counter]
@@ -138,6 +138,9 @@ def test_no_prompt_is_larger_than_the_budget_unless_the_query_alone_is(token_bud
     for query in ("What expiry should the Redis lock have?", "继续", "麻婆豆腐用哪种豆瓣酱？"):
         prompt = gatekeeper.build_prompt(query)
         assert count(prompt) <= max(token_budget, count(f"user: {query}"))
+        messages = gatekeeper.build_messages(query)
+        framed = sum(count(message["content"]) + MESSAGE_TOKENS for message in messages)
+        assert framed <= max(token_budget, count(query) + MESSAGE_TOKENS)
 
 
 @pytest.mark.requirement("R-I2-exact-and-calibrated-tokens")

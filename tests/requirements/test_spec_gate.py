@@ -15,7 +15,7 @@ from context_gatekeeper.core.topic_gate import (
     OVERLAP_SWITCH_THRESHOLD,
 )
 from context_gatekeeper.types import TopicMove
-from tests.requirements.conversations import LOCK_EN, REDIS_ZH, TOFU_ZH, talk, turn_ids
+from tests.requirements.conversations import LOCK_EN, REDIS_ZH, TOFU_ZH, stage, talk, turn_ids
 
 
 @pytest.mark.requirement("R-D4.2-thresholds", "R-S3.2-rules")
@@ -97,6 +97,24 @@ def test_a_question_of_new_words_only_switches_and_gets_nothing_of_the_old_topic
     assert decision.verdict.new_token_ratio > 0.70
     assert decision.verdict.move is TopicMove.SWITCH
     assert decision.blocks == ()
+
+
+@pytest.mark.requirement("R-S5.2-switched-topic-not-recalled")
+@pytest.mark.parametrize(
+    ("history", "query"),
+    [
+        (LOCK_EN, "By the way, which watchdog barks least?"),
+        (LOCK_EN, "Different question: a token for the tram?"),
+        (REDIS_ZH, "换个话题，看门狗怎么训练？"),
+    ],
+)
+def test_a_new_topic_gets_nothing_of_the_old_one_even_where_they_share_a_word(
+    history: tuple[tuple[str, str], ...], query: str
+) -> None:
+    gatekeeper = talk(history)
+    assert stage(gatekeeper, query, "recall")["kept"], "an older block holds one of the words"
+    decision = gatekeeper.explain(query)
+    assert (decision.verdict.move, decision.topic, decision.blocks) == (TopicMove.SWITCH, "new", ())
 
 
 KNOWN_MISSES = [
