@@ -21,17 +21,17 @@ KNOWN_RARE_BACKGROUND = 0.8
 """Two-character words of the dictionary that are this rare count even inside a longer piece: pieces run together
 where no function word parts them."""
 CONTENT_WORD_PATTERNS = (
-    r"(?<![a-z0-9_])[a-z]{4,}(?![a-z0-9_])",
-    r"(?<![\w.])v?\d+\.\d+\.\d+(?![\w.])",
+    r"(?<![a-z0-9_\u00df-\u024f])[a-z\u00df-\u024f]{4,}(?![a-z0-9_\u00df-\u024f])",
+    r"(?<![a-z0-9_])(?<!\d\.)v?\d+\.\d+\.\d+(?![a-z0-9_]|\.\d)",
     r"(?<![a-z0-9_])(?=[a-z_]*\d)(?=\d*[a-z_])[a-z0-9_]{2,}(?![a-z0-9_])",
     r"(?<![a-z0-9_])(?=_*[a-z])(?=[a-z]*_)[a-z_]{3,}(?![a-z0-9_])",
     r"(?<![a-z0-9_])[a-z](?:\+\+|#)(?![a-z0-9_+#])",
 )
-"""English terms of at least four letters, versions, and of any length: identifiers with digits or with
+"""Latin terms of at least four letters, versions, and of any length: identifiers with digits or with
 underscores, and names such as ``C++`` and ``C#`` (readings 17, 18)."""
 _PATTERN = re.compile("|".join(CONTENT_WORD_PATTERNS))
 _UNSPACED_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
-_OTHER_LETTERS = re.compile(r"[^\W\da-z_\u3040-\u30ff\u3400-\u9fff]{2,}")
+_OTHER_LETTERS = re.compile(r"[^\W\da-z_\u00df-\u024f\u3040-\u30ff\u3400-\u9fff]{2,}")
 
 
 def content_words(scan: AnchorScan) -> frozenset[str]:
