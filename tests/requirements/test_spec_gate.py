@@ -217,6 +217,19 @@ def test_select_never_moves_the_gate_and_add_turn_does() -> None:
     assert after.verdict.anchor_overlap_ratio > 0.45
 
 
+@pytest.mark.requirement("R-I2-time")
+def test_a_new_day_speaks_for_a_switch_the_same_day_against_it_and_neither_decides_alone() -> None:
+    gatekeeper = ContextGatekeeper()
+    for user_text, assistant_text in LOCK_EN:
+        gatekeeper.add_turn(user_text, assistant_text, time=1_700_000_000)
+    query = "Could zebrafish or obsidian help us there?"
+    same_day, unknown, next_day = (
+        gatekeeper.explain(query, time=time).verdict.points for time in (1_700_000_100, None, 1_700_100_000)
+    )
+    assert same_day < unknown < next_day
+    assert gatekeeper.explain("the Redis lock", time=1_700_100_000).verdict.move is TopicMove.CONTINUE
+
+
 @pytest.mark.requirement("R-I2-topic-table")
 def test_the_talk_can_return_to_a_topic_it_left() -> None:
     gatekeeper = talk(REDIS_ZH, TOFU_ZH)
