@@ -9,9 +9,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from math import log
 from typing import Any, Protocol
 
+from context_gatekeeper.core.anchor import inverse_document_frequency
 from context_gatekeeper.core.ranking import top_blocks, top_pages_bm25
 from context_gatekeeper.stores.postings import PostingIndex
 
@@ -79,7 +79,7 @@ class OurRanker:
     def prepare(self, terms: Sequence[str]) -> tuple[dict[str, float], dict[str, float]]:
         """Share of each term in the query's IDF, and its share in the exact tier."""
         count = self.index.block_count
-        idf = {term: log(1 + (count + 1) / (self.index.document_frequency(term) + 1)) for term in terms}
+        idf = {term: inverse_document_frequency(self.index.document_frequency(term), count) for term in terms}
         total = sum(idf.values())
         return {term: weight / total for term, weight in idf.items()}, dict.fromkeys(idf, 1 / len(idf))
 
@@ -106,7 +106,7 @@ class OurBm25(OurRanker):
     def prepare(self, terms: Sequence[str]) -> Any:
         """IDF of each term."""
         count = self.index.block_count
-        return {term: log(1 + (count + 1) / (self.index.document_frequency(term) + 1)) for term in terms}
+        return {term: inverse_document_frequency(self.index.document_frequency(term), count) for term in terms}
 
     def rank(self, query: Any) -> list[int]:
         """Ordinals of the best 20 pages."""

@@ -129,6 +129,19 @@ def test_after_a_switch_only_blocks_with_a_content_word_of_the_query_come_throug
     assert {block["turn_id"] for block in decision.blocks} <= set(kept)
 
 
+def test_after_a_switch_a_block_that_shares_other_words_only_is_dropped_by_the_content_word_filter() -> None:
+    gatekeeper, _ = talk()
+    query = f"Different topic: {ask(seed_topics()[2], 5, 'elliptic')}"
+    decision = gatekeeper.explain(query)
+    assert decision.verdict.move is TopicMove.SWITCH
+    filtered = stage_named(decision.stages, "content_word")
+    words = content_words(scan_anchors(query))
+    texts = {block.turn_id: f"{block.user_text}\n{block.assistant_text}".casefold() for block in gatekeeper.blocks()}
+    assert filtered.dropped
+    assert not any(word in texts[turn_id] for turn_id in filtered.dropped for word in words)
+    assert [block["turn_id"] for block in decision.blocks] == [21]
+
+
 def test_the_content_word_filter_does_not_run_while_a_topic_goes_on() -> None:
     gatekeeper, _ = talk()
     stages = gatekeeper.explain(ask(seed_topics()[-1], 3)).stages

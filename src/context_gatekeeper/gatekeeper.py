@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -12,9 +13,10 @@ from typing import Any, Literal, Self
 from context_gatekeeper.core.anchor import scan_anchors
 from context_gatekeeper.core.assembler import lay_out_messages, lay_out_prompt
 from context_gatekeeper.core.profiles import profile_named
-from context_gatekeeper.core.tokens import Calibration, documented_tokens, estimate_tokens
+from context_gatekeeper.core.tokens import MESSAGE_TOKENS, Calibration, documented_tokens, estimate_tokens
 from context_gatekeeper.engine.exact_tokens import load_exact_counter
 from context_gatekeeper.engine.pool import PagePool
+from context_gatekeeper.engine.query import turns_with_all
 from context_gatekeeper.engine.recall import recall
 from context_gatekeeper.engine.scheduler import ContextScheduler
 from context_gatekeeper.engine.session import Session
@@ -168,8 +170,12 @@ class ContextGatekeeper:
         _check_text("query", query)
         self._session.catch_up()
         whole_tokens = int(self.token_budget / self.calibration.factor)
-        frame = lay_out_prompt(self.get_constraints(), [], query)
-        budget_tokens = max(0, whole_tokens - self._count(frame))
+        frame_tokens = self._count(lay_out_prompt(self.get_constraints(), [], query))
+        messages = lay_out_messages(self.get_constraints(), [], query)
+        # As chat messages the same words have framing of their own; a block's labels cost as much as its framing.
+        framing_tokens = max(0, sum(self._count(one["content"]) + MESSAGE_TOKENS for one in messages) - frame_tokens)
+        whole_tokens -= framing_tokens
+        budget_tokens = max(0, whole_tokens - frame_tokens)
         left = budget_tokens
         decision = self._scheduler.plan(query, left, _seconds(time))
         while decision.blocks and left > 0:
@@ -183,21 +189,31 @@ class ContextGatekeeper:
             left = max(0, left - excess)
             decision = self._scheduler.plan(query, left, _seconds(time))
         if budget_tokens <= 0 and self.turn_count:
-            self._warn(
+            warning = (
                 f"turn {self.turn_count}: query and constraints leave nothing of the budget of "
                 f"{self.token_budget} tokens for the history"
             )
+            self._warn(warning)
+            decision = replace(decision, warnings=(warning,))
         return decision
 
-    def recall(self, query: str, *, limit: int = 20, time: Time = None) -> list[RecallHit]:
-        """Pages for a query, best first, before gate and coverage; at most ``limit`` (1 to 100,000)."""
+    def recall(self, query: str, *, limit: int = 20, time: Time = None, all_terms: bool = False) -> list[RecallHit]:
+        """Pages for a query, best first, before gate and coverage; at most ``limit`` (1 to 100,000).
+
+        With ``all_terms`` only pages of turns that hold every anchor of the query.
+        """
         _check_text("query", query)
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _MAX_RECALL:
             raise ConfigError(f"limit {limit!r}", "it is not a number of pages", f"pass 1 to {_MAX_RECALL}")
         self._session.catch_up()
         now = _seconds(time)
         reading, _ = self._scheduler.judge(query, now)
-        return recall(reading, self._pool, self._session.tracker, self._profile, limit=limit, now=now)
+        turns = turns_with_all(reading, self._pool.postings) if all_terms else None
+        if turns is not None and not turns:
+            return []
+        most = limit if turns is None else _MAX_RECALL
+        hits = recall(reading, self._pool, self._session.tracker, self._profile, limit=most, now=now)
+        return [hit for hit in hits if turns is None or hit.turn_id in turns][:limit]
 
     def build_prompt(self, query: str, *, time: Time = None) -> str:
         """Constraints, blocks in turn order and query as one text, without a system prompt."""

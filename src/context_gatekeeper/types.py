@@ -196,6 +196,7 @@ class Decision:
     budget_tokens: int
     """What was left for blocks after query, constraints and glue."""
     warnings: tuple[str, ...] = ()
+    """What the caller should know: one line each, logged too."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form with the same names."""

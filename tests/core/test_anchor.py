@@ -128,10 +128,10 @@ def test_versions_and_numbers_stay_whole(text: str, expected: set[str]) -> None:
     assert surfaces(text) == expected
 
 
-def test_a_version_is_one_term_with_and_without_its_v_and_the_major_counts_half() -> None:
+def test_a_version_is_one_term_with_and_without_its_v_and_the_major_counts_as_any_word() -> None:
     scan = scan_anchors("V2.10.3 2.10.3")
     assert scan.counts == {"2.10.3": 2, "v2": 1}
-    assert scan.shares == {"2.10.3": 1.0, "v2": 0.5}
+    assert scan.shares == {"2.10.3": 1.0, "v2": 1.0}
 
 
 @pytest.mark.parametrize(("text", "term"), [("C++", "c++"), ("用C++写", "c++"), ("C#", "c#"), ("c# code", "c#")])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from context_gatekeeper.engine.pool import PagePool
-from context_gatekeeper.engine.query import QueryReading, read_query
+from context_gatekeeper.engine.query import QueryReading, read_query, turns_with_all
 from context_gatekeeper.engine.session import Session
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores import open_store
@@ -94,6 +94,37 @@ def test_a_huge_query_is_weighed_by_its_first_terms_but_indexed_whole(talk: Talk
     assert len(reading.scan.counts) <= 2000 < len(reading.whole.counts)
     assert set(reading.scan.counts) < set(reading.whole.counts)
     assert set(reading.base) == set(reading.scan.counts)
+
+
+@pytest.mark.parametrize(
+    ("query", "turns"),
+    [
+        ("kingfisher river", {0, 2}),
+        ("kingfisher", {0, 1, 2}),
+        ("the kingfisher of the river", {0, 2}),
+        ("kingfisher zebra", set()),
+        ("nginx 1.2.3", {1}),
+        ("nginx v1.2.3", {1}),
+        ("getUserName", set()),
+        ("翠鸟在哪里", {3}),
+        ("翠鸟 河流", set()),
+        ("", set()),
+        ("?!", set()),
+    ],
+)
+def test_turns_with_all_anchors_hold_each_on_either_side(talk: Talk, query: str, turns: set[int]) -> None:
+    talk.add("Where is the kingfisher?", "At the river.")
+    talk.add("A kingfisher on nginx 1.2.3", "user name, get it")
+    talk.add("river kingfisher")
+    talk.add("翠鸟住在湖边")
+    reading = talk.read(query)
+    assert turns_with_all(reading, talk.pool.postings) == turns
+
+
+def test_of_a_huge_query_only_what_is_weighed_is_asked_for(talk: Talk) -> None:
+    text = " ".join(f"subject{number}x" for number in range(3000))
+    talk.add(text)
+    assert turns_with_all(talk.read(text), talk.pool.postings) == {0}
 
 
 def test_reading_changes_nothing(talk: Talk) -> None:

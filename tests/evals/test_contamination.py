@@ -129,13 +129,31 @@ def test_subs_repeat_when_all_were_asked(tmp_path: Path) -> None:
     assert all(order["queries"] == 96 for order in figures["orders"].values())
 
 
+def test_a_recap_is_right_with_the_newest_turn_that_asked_it_and_with_any_only_where_that_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    subs = [["knots and ropes of {}", "{} one. Two."], ["winter storage of {}", "{} three."]]
+    topics = [
+        {"name": name, "lang": "en", "subs": [[part.format(name) for part in sub] for sub in subs]}
+        for name in ("sailing", "pottery", "beekeeping", "astronomy")
+    ]
+    path = tmp_path / "topics.json"
+    path.write_text(json.dumps({"topics": topics}), "utf-8")
+    newest, any_turn = (
+        measure_contamination(["burst"], topics=path, seeds=1, recap_once=once)["orders"]["burst"]["recap_hit"]
+        for once in (False, True)
+    )
+    assert newest < any_turn - 0.2, "each sub is asked a dozen times, and the blocks of one will do for another"
+
+
 def test_unknown_orders_and_uneven_rounds_are_refused() -> None:
     with pytest.raises(ConfigError, match="no such order"):
         measure_contamination(["burst", "sideways"])
     with pytest.raises(ConfigError, match="none is named"):
         measure_contamination([])
-    with pytest.raises(ConfigError, match="multiple of 4"):
-        measure_contamination(rounds=30)
+    for rounds in (0, 4, 30):
+        with pytest.raises(ConfigError, match="multiple of 4, 8 or more"):
+            measure_contamination(rounds=rounds)
 
 
 def test_the_seed_fixture_has_four_topics_of_25_subs_in_two_languages() -> None:
@@ -155,6 +173,8 @@ def test_the_seed_fixture_has_four_topics_of_25_subs_in_two_languages() -> None:
         ({"en": ["what about it"]}, "elliptic", "no {s}"),
         ({"en": ["tell me of {s}"]}, "explicit", "no {n}"),
         ({"en": []}, "deictic", "no frames by language"),
+        ({"en": "what about {s}"}, "elliptic", "no frames by language"),
+        ({"en": ["go on"]}, "recap", "no {s}"),
         (["{s}"], "elliptic", "no frames by language"),
     ],
 )
@@ -164,6 +184,12 @@ def test_frames_of_another_form_are_refused(tmp_path: Path, content: object, kin
     with pytest.raises(TranscriptError) as refusal:
         read_frames(path, kind)
     assert cause in refusal.value.cause
+
+
+def test_a_language_without_frames_is_left_out_and_a_recap_need_not_name_the_topic(tmp_path: Path) -> None:
+    path = tmp_path / "frames.json"
+    path.write_text(json.dumps({"zh": [], "en": ["what did you say of {s}"]}), "utf-8")
+    assert read_frames(path, "recap") == {"en": ("what did you say of {s}",)}
 
 
 def test_topics_of_another_form_too_few_or_of_an_unknown_language_are_refused(tmp_path: Path) -> None:

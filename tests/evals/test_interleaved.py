@@ -35,6 +35,12 @@ def test_dialogues_take_turns_in_chunks_of_two_to_four_exchanges_until_all_are_t
         assert 2 <= size <= 4 or left[name] == 0, "only the last chunk of a dialogue is shorter"
 
 
+def test_dialogues_of_one_id_are_topics_of_their_own() -> None:
+    chain = chain_dialogues([dialogue("w", 2), dialogue("w", 3), dialogue("x", 2)], random.Random(3))
+    topics = [topic for _, topic in chain]
+    assert {topic: topics.count(topic) for topic in topics} == {"w (0)": 2, "w (1)": 3, "x": 2}
+
+
 def shift_dialogue(name: str, exchanges: int) -> dict[str, object]:
     turns = [
         {"speaker": who, "text": f"{name} number {place}", "shift": 0}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from context_gatekeeper.engine.exact_tokens import load_exact_counter
-from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.errors import ConfigError, TranscriptError
 from context_gatekeeper.evals.token_accuracy import measure_tokens, read_texts
 
 LONG = "The lock expires after thirty seconds, so a worker that pauses may find somebody else inside. " * 2
@@ -108,7 +108,37 @@ def test_han_that_is_over_counted_is_not_under_counted(tmp_path: Path) -> None:
     path = tmp_path / "latin.txt"
     path.write_text(LONG, "utf-8")
     assert measure_tokens([path])["han_worst_under"] == 0.0
-    assert measure_tokens([])["texts"] == 0
+
+
+def test_where_all_texts_are_short_neighbours_are_joined(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "a.jsonl", {"text": [LONG[:70]] * 7})
+    assert measure_tokens([path])["texts"] == 2, "of three texts each; the last one is too short alone"
+
+
+def test_files_without_texts_are_refused(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "a.jsonl", {"text": ["short"]})
+    with pytest.raises(TranscriptError, match="no text of 160 characters"):
+        measure_tokens([path])
+    with pytest.raises(TranscriptError, match="no text of 160 characters"):
+        measure_tokens([])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "cause"),
+    [
+        ("a.json", b'{"text": ', "cannot be read as JSON"),
+        ("a.json", b'"\xff"', "cannot be read as JSON"),
+        ("a.json.gz", b"no gzip", "cannot be read"),
+        ("a.txt.gz", gzip.compress(b"x" * 999)[:-9], "cannot be read"),
+        ("a.jsonl.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xff\xff", "cannot be read"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, content: bytes, cause: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(TranscriptError, match=cause) as refusal:
+        list(read_texts(path))
+    assert refusal.value.thing.startswith(str(path))
 
 
 def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from context_gatekeeper import ContextGatekeeper, Decision
-from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
+from context_gatekeeper.core.tokens import MESSAGE_TOKENS, documented_tokens, estimate_tokens
 from context_gatekeeper.errors import ConfigError, GatekeeperError
 from tests.requirements.conversations import LOCK_EN, REDIS_ZH, TOFU_ZH, talk
 
@@ -49,6 +49,17 @@ def test_covered_ids_name_the_turns_in_which_the_new_anchors_were_first_said() -
     covered = {turn_id for block in blocks for turn_id in block["covered_ids"]}
     assert covered == {0, 1}, "redis and lock were first said in turn 0, expiry in turn 1"
     assert "expiry" in [anchor for block in blocks for anchor in block["covered_anchors"]]
+
+
+@pytest.mark.requirement("R-D5-select-keys")
+def test_covered_ids_and_anchors_are_those_that_no_block_before_it_covered() -> None:
+    notes = [("zebrafish and quaternion", "yes"), ("zebrafish and obsidian", "yes"), ("other talk", "of marzipan")]
+    blocks = talk(notes, notes[2:]).select("now which zebrafish, which quaternion, which obsidian")
+    told = {block["turn_id"]: (block["covered_anchors"], block["covered_ids"]) for block in blocks if block["score"]}
+    assert set(told) == {0, 1}
+    once = sorted(anchor for anchors, _ in told.values() for anchor in anchors)
+    assert once == ["obsidian", "quaternion", "zebrafish"]
+    assert sorted(told[0][1] + told[1][1]) in ([0, 0, 1], [0, 1])
 
 
 @pytest.mark.requirement("R-S5.1-same-topic-recalled")
@@ -95,8 +106,31 @@ def test_messages_say_the_same_as_the_prompt() -> None:
     assert [message["content"] for message in messages[1:-1]] == texts
 
 
+@pytest.mark.requirement("R-S2-flow")
+def test_a_query_runs_through_the_stages_in_the_order_of_the_flow() -> None:
+    gatekeeper = talk([("量子纠缠是什么？", "两个粒子的状态彼此相关。")], TOFU_ZH)
+    decision = gatekeeper.explain("换个话题，量子纠缠能传多远？")
+    assert decision.anchor_weights
+    assert decision.verdict.reason
+    assert [stage.stage for stage in decision.stages] == [
+        "recall",
+        "topic",
+        "content_word",
+        "top_20",
+        "admission",
+        "pruning",
+        "coverage",
+        "budget",
+    ]
+    left = {turn_id for stage in decision.stages[:1] for turn_id in stage.kept}
+    for stage in decision.stages[1:-1]:
+        assert set(stage.kept) | set(stage.dropped) == left, "a stage gets what the one before it kept"
+        left = set(stage.kept)
+    assert {block["turn_id"] for block in decision.blocks} <= left
+
+
 @pytest.mark.requirement("R-D5-budget-without-system", "R-S5.4-budget-kept", "R-D6-budget-may-change")
-@pytest.mark.parametrize("token_budget", [1, 5, 20, 40, 80, 200, 4000, 8000])
+@pytest.mark.parametrize("token_budget", [1, 5, 13, 14, 15, 20, 22, 40, 80, 200, 4000, 8000])
 @pytest.mark.parametrize("counter", ["fitted", "documented"])
 def test_no_prompt_is_larger_than_the_budget_unless_the_query_alone_is(token_budget: int, counter: str) -> None:
     count = {"fitted": estimate_tokens, "documented": documented_tokens}[counter]
@@ -104,6 +138,22 @@ def test_no_prompt_is_larger_than_the_budget_unless_the_query_alone_is(token_bud
     for query in ("What expiry should the Redis lock have?", "继续", "麻婆豆腐用哪种豆瓣酱？"):
         prompt = gatekeeper.build_prompt(query)
         assert count(prompt) <= max(token_budget, count(f"user: {query}"))
+        messages = gatekeeper.build_messages(query)
+        framed = sum(count(message["content"]) + MESSAGE_TOKENS for message in messages)
+        assert framed <= max(token_budget, count(query) + MESSAGE_TOKENS)
+
+
+@pytest.mark.requirement("R-I2-exact-and-calibrated-tokens")
+def test_a_calibrated_gatekeeper_spends_the_budget_in_real_tokens() -> None:
+    """A service that counts half as much again leaves two thirds of the budget by our count."""
+    gatekeeper = talk([(f"zebrafish note {number}", "word " * 60) for number in range(8)], token_budget=300)
+    query = "go on with the zebrafish"
+    before = gatekeeper.explain(query)
+    for _ in range(200):
+        gatekeeper.calibration = gatekeeper.calibration.updated(1500, 1000)
+    assert gatekeeper.calibration.factor == pytest.approx(1.5, abs=0.01)
+    assert estimate_tokens(gatekeeper.build_prompt(query)) * gatekeeper.calibration.factor <= 300
+    assert gatekeeper.explain(query).budget_tokens < before.budget_tokens
 
 
 @pytest.mark.requirement("R-S3.6-constraints", "R-S4-constraints")

@@ -77,13 +77,13 @@ def test_colours_are_painted_in_one_module_of_the_command_line_only() -> None:
 def test_the_palette_has_the_documents_six_colours() -> None:
     from context_gatekeeper.entrypoints.cli.terminal import Tint
 
-    assert {f"#{''.join(f'{part:02X}' for part in tint.value)}" for tint in Tint} == {
-        "#FFFFFF",
-        "#5EEAD4",
-        "#FBBF24",
-        "#F87171",
-        "#6B7280",
-        "#A78BFA",
+    assert {tint.name: f"#{''.join(f'{part:02X}' for part in tint.value)}" for tint in Tint} == {
+        "NORMAL": "#FFFFFF",
+        "HIGHLIGHT": "#5EEAD4",
+        "WARN": "#FBBF24",
+        "ERROR": "#F87171",
+        "DEBUG": "#6B7280",
+        "ACCENT": "#A78BFA",
     }
 
 

@@ -83,3 +83,6 @@ def test_a_query_that_eats_the_budget_is_warned_about() -> None:
     assert gatekeeper.select("lock " * 200) == []
     assert len(gatekeeper.warnings) == 1
     assert "30" in gatekeeper.warnings[0]
+    decision = gatekeeper.explain("lock " * 200).to_dict()
+    assert decision["warnings"] == gatekeeper.warnings[-1:]
+    assert gatekeeper.explain("lock").warnings == ()

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from context_gatekeeper import ContextGatekeeper
+from context_gatekeeper.core.background import simplify_han
 from context_gatekeeper.core.topic_gate import (
     DEICTIC_PATTERNS,
     NEW_RATIO_SWITCH_THRESHOLD,
@@ -14,7 +15,7 @@ from context_gatekeeper.core.topic_gate import (
     OVERLAP_SWITCH_THRESHOLD,
 )
 from context_gatekeeper.types import TopicMove
-from tests.requirements.conversations import LOCK_EN, REDIS_ZH, TOFU_ZH, talk, turn_ids
+from tests.requirements.conversations import LOCK_EN, REDIS_ZH, TOFU_ZH, stage, talk, turn_ids
 
 
 @pytest.mark.requirement("R-D4.2-thresholds", "R-S3.2-rules")
@@ -59,6 +60,21 @@ def test_an_overlap_above_0_45_continues(history: tuple[tuple[str, str], ...], q
     assert verdict.move is TopicMove.CONTINUE
 
 
+@pytest.mark.requirement("R-D4.2-continue", "R-S3.2-rules")
+def test_an_overlap_above_0_45_continues_whatever_else_speaks_for_a_switch() -> None:
+    """A good-bye before it, a new day and a greeting: together they would make a switch."""
+    gatekeeper = ContextGatekeeper()
+    for user_text, assistant_text in (*LOCK_EN, ("Thanks, that is all, bye!", "Bye.")):
+        gatekeeper.add_turn(user_text, assistant_text, time=1_700_000_000)
+    greeted, next_day = "Hello! Is there {} for the watchdog?", 1_700_100_000
+    known = gatekeeper.explain(greeted.format("a random token"), time=next_day).verdict
+    assert known.anchor_overlap_ratio > 0.45
+    assert known.move is TopicMove.CONTINUE
+    unknown = gatekeeper.explain(greeted.format("zebrafish, obsidian or marzipan"), time=next_day).verdict
+    assert unknown.anchor_overlap_ratio < 0.45
+    assert unknown.move is TopicMove.SWITCH
+
+
 PLAIN_SWITCHES = [
     (REDIS_ZH, "川菜里的麻婆豆腐怎么做？"),
     (REDIS_ZH, "推荐几部科幻电影"),
@@ -81,6 +97,24 @@ def test_a_question_of_new_words_only_switches_and_gets_nothing_of_the_old_topic
     assert decision.verdict.new_token_ratio > 0.70
     assert decision.verdict.move is TopicMove.SWITCH
     assert decision.blocks == ()
+
+
+@pytest.mark.requirement("R-S5.2-switched-topic-not-recalled")
+@pytest.mark.parametrize(
+    ("history", "query"),
+    [
+        (LOCK_EN, "By the way, which watchdog barks least?"),
+        (LOCK_EN, "Different question: a token for the tram?"),
+        (REDIS_ZH, "换个话题，看门狗怎么训练？"),
+    ],
+)
+def test_a_new_topic_gets_nothing_of_the_old_one_even_where_they_share_a_word(
+    history: tuple[tuple[str, str], ...], query: str
+) -> None:
+    gatekeeper = talk(history)
+    assert stage(gatekeeper, query, "recall")["kept"], "an older block holds one of the words"
+    decision = gatekeeper.explain(query)
+    assert (decision.verdict.move, decision.topic, decision.blocks) == (TopicMove.SWITCH, "new", ())
 
 
 KNOWN_MISSES = [
@@ -135,6 +169,17 @@ def test_deictic_queries_of_other_languages_continue_too(query: str) -> None:
     assert 2 in turn_ids(gatekeeper, query)
 
 
+@pytest.mark.requirement("R-D6-patterns-with-detection")
+@pytest.mark.parametrize(
+    "query",
+    ["why?", "繼續", "もっと詳しく", "계속해 주세요", "那它呢", "再讲讲第二点", "lock expiry", "锁的过期时间", "bread"],
+)
+def test_a_query_is_deictic_by_the_one_list_and_by_nothing_else(query: str) -> None:
+    plain = simplify_han(query)
+    verdict = talk(LOCK_EN).explain(query).verdict
+    assert verdict.is_deictic == any(re.search(pattern, plain) for pattern in DEICTIC_PATTERNS)
+
+
 @pytest.mark.requirement("R-D4.2-else-continue", "R-D8-gate-triples")
 def test_the_middle_ground_continues() -> None:
     verdict = talk(LOCK_EN).explain("Should the watchdog of the payment gateway page an engineer at night?").verdict
@@ -170,6 +215,19 @@ def test_select_never_moves_the_gate_and_add_turn_does() -> None:
     after = gatekeeper.explain("麻婆豆腐用哪种豆瓣酱？")
     assert after.verdict.move is TopicMove.CONTINUE
     assert after.verdict.anchor_overlap_ratio > 0.45
+
+
+@pytest.mark.requirement("R-I2-time")
+def test_a_new_day_speaks_for_a_switch_the_same_day_against_it_and_neither_decides_alone() -> None:
+    gatekeeper = ContextGatekeeper()
+    for user_text, assistant_text in LOCK_EN:
+        gatekeeper.add_turn(user_text, assistant_text, time=1_700_000_000)
+    query = "Could zebrafish or obsidian help us there?"
+    same_day, unknown, next_day = (
+        gatekeeper.explain(query, time=time).verdict.points for time in (1_700_000_100, None, 1_700_100_000)
+    )
+    assert same_day < unknown < next_day
+    assert gatekeeper.explain("the Redis lock", time=1_700_100_000).verdict.move is TopicMove.CONTINUE
 
 
 @pytest.mark.requirement("R-I2-topic-table")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from math import log
 
 import pytest
 
+from context_gatekeeper.core.anchor import scan_anchors
 from context_gatekeeper.core.content_words import CONTENT_WORD_MIN_LEN, CONTENT_WORD_PATTERNS
 from context_gatekeeper.core.sparse import SCORE_PARAMS, lex
 from tests.requirements.conversations import LOCK_EN, REDIS_ZH, TOFU_ZH, stage, talk, turn_ids
@@ -33,14 +35,30 @@ def test_the_numbers_and_patterns_of_content_words_are_the_documents() -> None:
     assert not is_content_word("1.2")
 
 
-@pytest.mark.requirement("R-D4.3-trigger", "R-D4.3-hard-filter")
+SWITCHED_BACK = "Different topic: the zebrafish gpu?"
+MIXED_RUN = [
+    ("How do zebrafish breed?", "In cold water they do not; use a gpu."),
+    ("Which gpu is good?", "Any gpu with 8 GB."),
+    ("By the way, how do I feed a sourdough starter?", "Equal parts of rye flour and water."),
+    ("How warm should the dough be?", "About 24 degrees."),
+]
+"""Turns 0 and 1 are one run; both share an anchor with the query, turn 1 no content word: ``gpu`` has three letters."""
+
+
+@pytest.mark.requirement("R-D4.3-trigger", "R-D4.3-hard-filter", "R-D9-filter-place")
 def test_after_a_switch_a_block_without_a_content_word_is_dropped() -> None:
-    gatekeeper = talk(REDIS_ZH, TOFU_ZH)
-    query = "回到 Redis 分布式锁，过期时间是多少？"
-    filtered = stage(gatekeeper, query, "content_word")
-    assert filtered["kept"]
-    assert not {3, 4} & set(filtered["kept"])
-    assert not {3, 4} & set(turn_ids(gatekeeper, query))
+    gatekeeper = talk(MIXED_RUN)
+    assert gatekeeper.explain(SWITCHED_BACK).verdict.move == "switch"
+    assert stage(gatekeeper, SWITCHED_BACK, "topic")["kept"] == [0, 1]
+    assert stage(gatekeeper, SWITCHED_BACK, "content_word") == {"kept": [0], "dropped": [1]}
+    assert turn_ids(gatekeeper, SWITCHED_BACK) == [0]
+
+
+@pytest.mark.requirement("R-D4.3-hard-filter")
+def test_a_content_word_is_found_however_it_is_spelt() -> None:
+    """Full-width letters are the same word."""
+    wide = [("ＲＥＤＩＳ　ｓｅｎｔｉｎｅｌ ｆａｉｌｏｖｅｒ？", "ｓｅｎｔｉｎｅｌ ｖｏｔｅｓ．"), *MIXED_RUN[2:]]
+    assert turn_ids(talk(wide), "Different topic: redis sentinel failover?") == [0]
 
 
 @pytest.mark.requirement("R-D4.3-trigger")
@@ -61,7 +79,7 @@ def test_a_content_word_of_every_block_still_counts() -> None:
     assert kept["dropped"] == []
 
 
-@pytest.mark.requirement("R-D4.4-weights", "R-S3.3-formula", "R-D9-side-weights")
+@pytest.mark.requirement("R-D4.4-weights", "R-S3.3-formula", "R-D9-side-weights", "R-D9-recall-place")
 def test_the_weights_of_the_formula_are_the_documents() -> None:
     assert SCORE_PARAMS.user_weight == 1.5
     assert SCORE_PARAMS.assistant_weight == 0.7
@@ -85,9 +103,29 @@ def test_lex_is_the_share_of_the_querys_idf_in_a_text() -> None:
     assert lex({"redis", "other"}, weights) == pytest.approx(0.75)
     assert lex({"redis", "lock"}, weights) == 1.0
     assert lex(set(), weights) == 0.0
-    gatekeeper = talk([("zebrafish alone", "yes"), ("zebrafish with quaternion", "yes")])
+    gatekeeper = talk([(f"zebrafish in tank {number}", "yes") for number in range(4)], [("one quaternion", "yes")])
     found = scores(gatekeeper, "zebrafish quaternion")
-    assert found[1] > found[0]
+    common, rare = log(6 / 5) + 1, log(6 / 2) + 1
+    exact, newest = 0.5, 0.2
+    assert found[4] == pytest.approx(1.5 * rare / (common + rare) + exact + newest)
+    assert found[3] == pytest.approx(1.5 * common / (common + rare) + exact + newest * 4 / 5)
+
+
+@pytest.mark.requirement("R-D9-recall-place")
+def test_the_ranking_is_the_formula_over_lex() -> None:
+    """Whoever changes ``lex`` sees here that the ranking did not follow, or that it did."""
+    turns = [("zebrafish and obsidian", "marzipan"), ("quaternion", "zebrafish"), ("obsidian", "")]
+    gatekeeper = talk(turns)
+    query = "zebrafish obsidian quaternion"
+    weights = {word: log(4 / (sum(word in " ".join(turn) for turn in turns) + 1)) + 1 for word in query.split()}
+    stems = {word: next(iter(scan_anchors(word).counts)) for word in weights}
+    weights = {stems[word]: weight for word, weight in weights.items()}
+    for turn_id, (user_text, assistant_text) in enumerate(turns):
+        user, assistant = scan_anchors(user_text).counts, scan_anchors(assistant_text).counts
+        exact = sum(term in user or term in assistant for term in weights) / len(weights)
+        recency = 1 - (2 - turn_id) / 3
+        expected = 1.5 * lex(user, weights) + 0.7 * lex(assistant, weights) + 1.0 * exact + 0.2 * recency
+        assert scores(gatekeeper, query)[turn_id] == pytest.approx(expected)
 
 
 @pytest.mark.requirement("R-D4.4-exact", "R-S3.3-exact")
@@ -95,6 +133,17 @@ def test_a_block_with_all_exact_terms_gets_the_whole_reward() -> None:
     gatekeeper = talk([("set MAX_RETRIES to 5", "done"), ("set retries to 6", "done"), ("unrelated", "talk")])
     found = scores(gatekeeper, "MAX_RETRIES")
     assert found[0] - found.get(1, 0.0) > SCORE_PARAMS.exact_weight
+
+
+@pytest.mark.requirement("R-D4.4-exact", "R-S3.3-exact")
+def test_all_exact_terms_together_are_rewarded_with_1_and_half_of_them_with_half() -> None:
+    gatekeeper = talk([("a zebrafish", "and a quaternion"), ("a zebrafish", "yes"), ("unrelated", "talk")])
+    found = scores(gatekeeper, "zebrafish quaternion")
+    zebrafish, quaternion = log(4 / 3) + 1, log(4 / 2) + 1
+    on_the_users_side = 1.5 * zebrafish / (zebrafish + quaternion)
+    on_the_assistants = 0.7 * quaternion / (zebrafish + quaternion)
+    assert found[0] == pytest.approx(on_the_users_side + on_the_assistants + 1.0 + 0.2 / 3)
+    assert found[1] == pytest.approx(on_the_users_side + 0.5 + 0.2 * 2 / 3)
 
 
 @pytest.mark.requirement("R-D4.4-recency", "R-S3.3-recency")

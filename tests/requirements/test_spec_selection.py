@@ -151,6 +151,17 @@ def test_a_pruned_block_costs_what_is_left_of_it() -> None:
     assert blocks[0]["tokens"] < len(LONG_ANSWER)
 
 
+@pytest.mark.requirement("R-D4.6-tokens-again")
+def test_a_turn_above_the_budget_is_chosen_for_what_is_left_of_it() -> None:
+    gatekeeper = talk([("Tell me about the tomato", LONG_ANSWER)], [("ok", "fine"), ("other", "things")])
+    gatekeeper.token_budget = 120
+    assert gatekeeper.count_tokens(LONG_ANSWER) > 400
+    decision = gatekeeper.explain("what does the tomato need")
+    (block,) = [block for block in decision.blocks if block["turn_id"] == 0]
+    assert block["reason"] == "covers anchors"
+    assert block["tokens"] < 120
+
+
 @pytest.mark.requirement("R-D7-empty-after-pruning")
 def test_a_block_of_blanks_is_skipped_and_the_next_one_taken() -> None:
     gatekeeper = talk([("   ", " \n ")], REDIS_ZH, [("   ", "")])

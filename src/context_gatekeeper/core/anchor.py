@@ -73,13 +73,20 @@ class AnchorKind(Enum):
 
 
 _LATIN = "A-Za-z0-9_\u00c0-\u024f"
+_UNPARTED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7a3"
+    "\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Letters of writing that has no blanks around its words, or glues endings to what is quoted (Korean)."""
+_BESIDE_QUOTE = rf"[^\W{_UNPARTED}]"
+"""A word character that no quote stands beside: there the mark is an apostrophe or an inch (reading 41)."""
 # Order matters: phrases first (their inside is scanned again), then compounds, then scripts.
 _TOKEN = re.compile(
     r"`(?P<code>[^`\n]{1,80})`"
     r"|\u201c(?P<curly>[^\u201c\u201d\n]{1,80})\u201d"
     r"|[\u300c\u300e\u300a](?P<corner>[^\u300a-\u300f\n]{1,80})[\u300b\u300d\u300f]"
-    r"|(?<!\w)\"(?P<double>[^\"\n]{1,80})\"(?!\w)"
-    r"|(?<!\w)'(?P<single>[^'\n]{1,80})'(?!\w)"
+    rf"|(?<!{_BESIDE_QUOTE})\"(?P<double>[^\"\n]{{1,80}})\"(?!{_BESIDE_QUOTE})"
+    rf"|(?<!{_BESIDE_QUOTE})'(?P<single>[^'\n]{{1,80}})'(?!{_BESIDE_QUOTE})"
     rf"|(?P<compound>[{_LATIN}]+(?:(?:[./\\:@'\u2019+#~-]{{1,3}}|(?<=\d),(?=\d))[{_LATIN}]+)*(?:\+\+|\#)?)"
     r"|(?P<han>[\u3400-\u9fff\uf900-\ufaff\u3005\U00020000-\U0003ffff]+)"
     r"|(?P<kana>[\u3040-\u30ff\u31f0-\u31ff]+)"
@@ -119,7 +126,9 @@ class AnchorScan:
     counts: Mapping[str, int]
     """Term -> occurrences, capped at 255."""
     shares: Mapping[str, float]
-    """Term -> weight share in (0, 1]; parts of one compound split one share, the compound keeps a whole."""
+    """Term -> weight share in (0, 1]; parts of one compound split one share, the compound keeps a whole.
+
+    The ``v1`` of ``v1.2.3`` weighs as any word (reading 14)."""
     surfaces: Mapping[str, str]
     """Term -> the anchor as first written, lower-cased."""
 
@@ -257,7 +266,7 @@ def _add_compound(token: str, start: int, found: _Collector, params: AnchorParam
         found.add(version.group(1), lowered, start, end)
         if lowered[0] == "v":
             major = lowered.split(".")[0]
-            found.add(major, major, start, end, 0.5)
+            found.add(major, major, start, end)
     elif _NUMBER.match(lowered):
         found.add(lowered, lowered, start, end)
     elif "'" in lowered and (stripped := _strip_apostrophe(lowered)) is not None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 
 from context_gatekeeper.core.anchor import AnchorScan
-from context_gatekeeper.core.background import ENGLISH_STOP_WORDS, cut_function_words, ngram_background
+from context_gatekeeper.core.background import (
+    ENGLISH_STOP_WORDS,
+    cut_function_words,
+    ngram_background,
+    simplify_han,
+)
+from context_gatekeeper.core.text import normalise_text
 
 __all__ = ["CONTENT_WORD_MIN_LEN", "CONTENT_WORD_PATTERNS", "content_words", "holds_content_word"]
 
@@ -15,14 +21,17 @@ KNOWN_RARE_BACKGROUND = 0.8
 """Two-character words of the dictionary that are this rare count even inside a longer piece: pieces run together
 where no function word parts them."""
 CONTENT_WORD_PATTERNS = (
-    r"(?<![a-z0-9_])[a-z]{4,}(?![a-z0-9_])",
-    r"(?<![\w.])v?\d+\.\d+\.\d+(?![\w.])",
+    r"(?<![a-z0-9_\u00df-\u024f])[a-z\u00df-\u024f]{4,}(?![a-z0-9_\u00df-\u024f])",
+    r"(?<![a-z0-9_])(?<!\d\.)v?\d+\.\d+\.\d+(?![a-z0-9_]|\.\d)",
     r"(?<![a-z0-9_])(?=[a-z_]*\d)(?=\d*[a-z_])[a-z0-9_]{2,}(?![a-z0-9_])",
+    r"(?<![a-z0-9_])(?=_*[a-z])(?=[a-z]*_)[a-z_]{3,}(?![a-z0-9_])",
+    r"(?<![a-z0-9_])[a-z](?:\+\+|#)(?![a-z0-9_+#])",
 )
-"""English terms of at least four letters, versions, identifiers with digits of any length (readings 17, 18)."""
+"""Latin terms of at least four letters, versions, and of any length: identifiers with digits or with
+underscores, and names such as ``C++`` and ``C#`` (readings 17, 18)."""
 _PATTERN = re.compile("|".join(CONTENT_WORD_PATTERNS))
 _UNSPACED_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
-_OTHER_LETTERS = re.compile(r"[^\W\da-z_\u3040-\u30ff\u3400-\u9fff]{2,}")
+_OTHER_LETTERS = re.compile(r"[^\W\da-z_\u00df-\u024f\u3040-\u30ff\u3400-\u9fff]{2,}")
 
 
 def content_words(scan: AnchorScan) -> frozenset[str]:
@@ -43,6 +52,12 @@ def content_words(scan: AnchorScan) -> frozenset[str]:
     return frozenset(words)
 
 
-def holds_content_word(words: frozenset[str], folded_text: str) -> bool:
-    """Whether a block's normalised, lower-cased text holds one of ``words``; True when there are none."""
-    return not words or any(word in folded_text for word in words)
+def holds_content_word(words: frozenset[str], text: str) -> bool:
+    """Whether a block's text holds one of ``words``; True when there are none.
+
+    The text is read as the query was: full-width, traditional and capital letters make no difference.
+    """
+    if not words:
+        return True
+    folded = simplify_han(normalise_text(text)).lower()
+    return any(word in folded for word in words)

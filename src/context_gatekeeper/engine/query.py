@@ -18,7 +18,7 @@ from context_gatekeeper.core.wording import WORDING_PARAMS
 from context_gatekeeper.engine.topic_tracker import TopicTracker
 from context_gatekeeper.ports import Postings
 
-__all__ = ["QueryReading", "read_query"]
+__all__ = ["QueryReading", "read_query", "turns_with_all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +82,22 @@ def read_query(query: str, postings: Postings, tracker: TopicTracker) -> QueryRe
         wording,
         "" if scan.counts else fallback_anchor(query),
     )
+
+
+def turns_with_all(reading: QueryReading, postings: Postings) -> frozenset[int]:
+    """Turns that hold, on either side, every anchor of the query; none without anchors.
+
+    Parts of what is an anchor whole and n-grams that reach into a function word are not asked for.
+    O(postings of the anchors).
+    """
+    scan = reading.scan
+    first_at = {(start, end): term for term, start, end in reversed(scan.spans)}
+    turns: set[int] | None = None
+    for term in dict.fromkeys(first_at.values()):
+        if scan.shares.get(term, 0.0) < 1.0:
+            continue
+        holders = {ordinal >> 1 for ordinal in postings.ordinals(term)}
+        turns = holders if turns is None else turns & holders
+        if not turns:
+            break
+    return frozenset(turns or ())

@@ -109,7 +109,7 @@ def measure_contamination(
         elliptic: see ``frames``.
         deictic: see ``frames``.
         recap: file with questions for an earlier sub.
-        rounds: of all four topics together, a multiple of 4.
+        rounds: of all four topics together, a multiple of 4, at least 8.
         seeds: draws of topics, subs, kinds and frames, >= 1.
         profile: selection profile.
         token_budget: of each conversation.
@@ -149,9 +149,11 @@ def _check_orders(orders: Sequence[str], rounds: int) -> None:
             raise ConfigError(f"order {order!r}", "there is no such order", f"use {', '.join(known)}")
     if not orders:
         raise ConfigError("orders", "none is named", f"use {', '.join(known)}")
-    if rounds < TOPICS_DRAWN or rounds % TOPICS_DRAWN:
+    if rounds < 2 * TOPICS_DRAWN or rounds % TOPICS_DRAWN:
         raise ConfigError(
-            f"rounds {rounds}", f"{TOPICS_DRAWN} topics share them evenly", f"pass a multiple of {TOPICS_DRAWN}"
+            f"rounds {rounds}",
+            f"{TOPICS_DRAWN} topics share them evenly, and the first question of each is left out",
+            f"pass a multiple of {TOPICS_DRAWN}, {2 * TOPICS_DRAWN} or more",
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ __all__ = [
     "Question",
     "is_user_assistant",
     "pair_lines",
+    "read_bytes",
     "read_conversations",
     "read_followups",
     "read_json",
@@ -144,7 +146,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             for number, raw in enumerate(lines, 1):
                 if raw.strip():
                     yield number, _parse_object(raw, f"{path}, line {number}")
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise TranscriptError(str(path), f"it cannot be read ({error})", "pass a readable JSON Lines file") from error
 
 
@@ -164,11 +166,21 @@ def _parse_object(raw: bytes, place: str) -> Mapping[str, Any]:
     return entry
 
 
-def read_json(path: Path) -> Any:
-    """The value of a JSON file. Raises TranscriptError."""
+def read_bytes(path: Path) -> bytes:
+    """Content of a file, plain or gzipped. Raises TranscriptError."""
     try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+            return stream.read()
+    except (OSError, EOFError, zlib.error) as error:
+        raise TranscriptError(str(path), f"it cannot be read ({error})", "pass a readable file") from error
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file, plain or gzipped. Raises TranscriptError."""
+    content = read_bytes(path)
+    try:
+        return json.loads(content.decode("utf-8-sig"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise TranscriptError(
             str(path), f"it cannot be read as JSON ({error})", "pass a readable UTF-8 JSON file"
         ) from error

@@ -30,7 +30,7 @@ __all__ = [
 
 KINDS = ("explicit", "elliptic", "recap", "deictic")
 """Kinds of questions: topic and sub named, the sub alone, an earlier sub again, neither."""
-_NEEDED = {"explicit": ("{n}", "{s}"), "elliptic": ("{s}",), "recap": ("{n}", "{s}"), "deictic": ()}
+_NEEDED = {"explicit": ("{n}", "{s}"), "elliptic": ("{s}",), "recap": ("{s}",), "deictic": ()}
 _DATA = Path(__file__).parent / "data"
 DEFAULT_FOLLOWUPS = _DATA / "followups.jsonl"
 Wordings = Mapping[str, Mapping[str, tuple[str, ...]]]
@@ -69,14 +69,21 @@ def read_topics(path: Path) -> tuple[TopicScript, ...]:
 
 
 def read_frames(path: Path, kind: str) -> dict[str, tuple[str, ...]]:
-    """Frames of one kind by language (``data/frames/frames*.json``). Raises TranscriptError."""
+    """Frames of one kind by language (``data/frames/frames*.json``); a language without any is left out.
+
+    Raises TranscriptError.
+    """
     return _checked_frames(read_json(path), kind, str(path))
 
 
 def _checked_frames(content: Any, kind: str, place: str) -> dict[str, tuple[str, ...]]:
-    if not isinstance(content, dict) or not all(isinstance(texts, list) and texts for texts in content.values()):
+    if (
+        not isinstance(content, dict)
+        or not any(content.values())
+        or not all(isinstance(texts, list) for texts in content.values())
+    ):
         raise TranscriptError(place, "it holds no frames by language", 'pass {"zh": [...], "en": [...]}')
-    frames = {str(lang): tuple(str(text) for text in texts) for lang, texts in content.items()}
+    frames = {str(lang): tuple(str(text) for text in texts) for lang, texts in content.items() if texts}
     for texts in frames.values():
         for text in texts:
             missing = [mark for mark in _NEEDED[kind] if mark not in text]

@@ -32,7 +32,7 @@ TopicTurn = tuple[EvalTurn, str]
 def measure_interleaved(path: Path, profile: str = "strict", *, error_limit: int = 0) -> dict[str, Any]:
     """Shares over the queries whose topic was talked about before; ``recap_hit`` is null.
 
-    Raises TranscriptError: a file that cannot be read, or holds fewer than two topics.
+    Raises TranscriptError: a file that cannot be read, or in which no topic is talked about twice.
     """
     shares = TopicShares()
     chains = 0
@@ -81,8 +81,13 @@ def _topic_turns(path: Path) -> Iterator[list[TopicTurn]]:
 
 
 def chain_dialogues(dialogues: Sequence[Conversation], rng: random.Random) -> list[TopicTurn]:
-    """Tell the dialogues in turn, a chunk of 2 to 4 exchanges each, until all are told."""
-    left = [(dialogue.conversation_id, _exchanges(dialogue)) for dialogue in dialogues]
+    """Tell the dialogues in turn, a chunk of 2 to 4 exchanges each, until all are told.
+
+    A dialogue's topic is its id; dialogues of one id are told apart by their place.
+    """
+    ids = [dialogue.conversation_id for dialogue in dialogues]
+    topics = [name if ids.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(ids)]
+    left = list(zip(topics, map(_exchanges, dialogues), strict=True))
     chain: list[TopicTurn] = []
     while any(exchanges for _, exchanges in left):
         for topic, exchanges in left:

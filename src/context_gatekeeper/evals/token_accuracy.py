@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +12,8 @@ from typing import Any
 from context_gatekeeper.core.text import Script, script_of
 from context_gatekeeper.core.tokens import estimate_tokens
 from context_gatekeeper.engine.exact_tokens import load_exact_counter
-from context_gatekeeper.evals.datasets import read_json_lines
+from context_gatekeeper.errors import TranscriptError
+from context_gatekeeper.evals.datasets import read_bytes, read_json, read_json_lines
 from context_gatekeeper.evals.metrics import mean
 
 __all__ = ["CONTEXT_TEXTS", "LEAST_CHARS", "MOST_CHARS", "measure_tokens", "read_texts"]
@@ -53,14 +52,23 @@ def measure_tokens(paths: Sequence[Path]) -> dict[str, Any]:
 
     ``han_worst_under``: the largest share by which a text of Han characters (Chinese in both spellings,
     Japanese) is under-counted, 0.0 when none is. ``context40_p95`` is None with fewer than 40 texts.
-    ``by_script`` has the same figures by the script that most letters are of. Seeded: the same files give
-    the same figures.
+    ``by_script`` has the same figures by the script that most letters are of. Where no text is that long,
+    neighbours are joined, line by line, until they are. Seeded: the same files give the same figures.
 
-    Raises ConfigError when the extra ``tokens`` is missing.
+    Raises:
+        ConfigError: the extra ``tokens`` is missing.
+        TranscriptError: a file cannot be read, or all of them hold fewer than 160 characters.
     """
     count = load_exact_counter()
     rng = random.Random(_SEED)
-    chunks = [chunk for path in paths for text in read_texts(path) for chunk in _chunks(text)]
+    texts = [text for path in paths for text in read_texts(path)]
+    chunks = [chunk for text in texts for chunk in _chunks(text)] or list(_joined(texts))
+    if not chunks:
+        raise TranscriptError(
+            ", ".join(map(str, paths)),
+            f"it holds no text of {LEAST_CHARS} characters, not even joined",
+            "pass files with longer texts",
+        )
     if len(chunks) > MOST_TEXTS:
         chunks = rng.sample(chunks, MOST_TEXTS)
     measured = [_measure(chunk, estimate_tokens(chunk), count(chunk)) for chunk in chunks]
@@ -120,23 +128,30 @@ def _chunks(text: str) -> Iterator[str]:
             yield chunk
 
 
+def _joined(texts: Sequence[str]) -> Iterator[str]:
+    lines: list[str] = []
+    for text in texts:
+        lines.append(text)
+        if sum(map(len, lines)) + len(lines) - 1 >= LEAST_CHARS:
+            yield "\n".join(lines)
+            lines.clear()
+
+
 def read_texts(path: Path) -> Iterator[str]:
     """Every text of a file: the texts of JSON Lines or JSON by their keys, any other file whole.
 
     Of strings under other keys only those of at least 160 characters. ``.gz`` is read as what it holds.
+    Raises TranscriptError naming file and cause.
     """
     name = path.name.removesuffix(".gz")
     if name.endswith(".jsonl"):
         for _, entry in read_json_lines(path):
             yield from _texts_in(entry, "")
         return
-    opened = gzip.open if path.name.endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8", errors="replace") as stream:
-        text = stream.read()
     if name.endswith(".json"):
-        yield from _texts_in(json.loads(text), "")
+        yield from _texts_in(read_json(path), "")
     else:
-        yield text
+        yield read_bytes(path).decode("utf-8", "replace")
 
 
 def _texts_in(value: Any, key: str) -> Iterator[str]:

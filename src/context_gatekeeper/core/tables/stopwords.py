@@ -20,7 +20,7 @@ ENGLISH_STOP_WORDS = frozenset(
     yourselves he him his himself she her hers herself it its itself they them their theirs themselves am is are was
     were be been being have has had having do does did doing done would could should shall will can may might must
     ought cannot not no nor only own same than too very just also any some all both each few more most other such
-    because until while upon within without toward towards per via etc ok okay please yes yeah yep hi hello hey oh ah um
+    because until while upon within without toward towards per via etc please yes yeah yep hi hello hey oh ah um
     really quite rather maybe perhaps get gets got getting let lets us let's im i'm you're he's she's it's we're they're
     i've you've we've they've i'd you'd he'd she'd we'd they'd i'll you'll he'll she'll we'll they'll that's there's what's
     who's where's how's here's don't doesn't didn't isn't aren't wasn't weren't haven't hasn't hadn't won't wouldn't can't
@@ -84,7 +84,7 @@ TALK_WORDS = frozenset(
     ask asked question answer tell told say said talk talked mention mentioned discuss discussed cover covered conclude
     concluded remind remember recall recap summarize summarise summary explain describe advice advise suggest suggestion
     recommend recommendation earlier previously previous ago forgot forget conversation topic chat detail details point
-    understand confused wonder wondering curious idea tip tips help
+    understand confused wonder wondering curious idea tip tips help ok okay
     """.split()
 )
 """Words about talk itself, which say nothing of its subject."""
