@@ -83,6 +83,8 @@ class OnTerminal:
             stdout=theirs,
             stderr=theirs,
             start_new_session=True,
+            # A suite that runs in the background ignores Ctrl-C, and so would what it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         os.close(theirs)
         self.shown = ""

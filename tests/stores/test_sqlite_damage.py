@@ -16,6 +16,7 @@ from context_gatekeeper.types import PageId
 from tests.conformance.samples import turn
 from tests.stores.damage import Original, check_only_right_answers, write_files
 
+
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> tuple[Original, Original]:
     """One store whose pages are in the file, one whose newest pages are in the log."""

@@ -18,7 +18,7 @@ from tests.stores.processes import finish, kill, said, start, tell
 WRITERS = 4
 PAGE_BYTES = 4096
 KILLS_PER_SESSION = 5
-"""After so many kills a writer begins a new session, so that reading all of it stays quick however many kills follow."""
+"""After so many kills a writer begins a new session, so that reading all of it stays quick in the long form."""
 
 
 class Acknowledged:

@@ -56,7 +56,7 @@ def prepare_file(path: str, busy_timeout_seconds: float) -> None:
         release. StoreBusyError: locked for too long. StoreError: cannot be made or written.
         The content stays as it was in each case.
     """
-    if not path or "\0" in path:
+    if not path or "\0" in path or not _is_encodable(path):
         raise ConfigError(f"store {path!a}", "it is no file name", "pass the path of a file")
     try:
         _make_missing(Path(path))
@@ -112,6 +112,15 @@ def _connect(path: str, busy_timeout_seconds: float, query: str = "mode=rw") -> 
     )
     connection.text_factory = bytes
     return connection
+
+
+def _is_encodable(path: str) -> bool:
+    """Whether the file system can have such a name: half surrogate pairs of no undecodable byte cannot be written."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _make_missing(path: Path) -> None:
