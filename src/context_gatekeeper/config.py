@@ -26,7 +26,8 @@ ENV_FILE = ".env"
 TOML_FILE = "context-gatekeeper.toml"
 _PREFIX = "CGK_"
 _CONFIG_VARIABLE = "CGK_CONFIG"
-_ENV_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)\Z", re.DOTALL)
+_ENV_LINE = re.compile(r"(?:export\s+)?([^\s=#'\"]+)\s*=\s*(.*)\Z", re.DOTALL)
+"""Names of any kind: other programs keep theirs in the same file."""
 _QUOTES = ('"', "'")
 
 
@@ -160,7 +161,8 @@ def load_config(
 def read_env_file(path: Path) -> dict[str, str]:
     """Variables of a ``.env`` file: ``NAME=value`` lines, ``#`` comments, optional quotes and ``export``.
 
-    A file that is not there holds none. Raises ConfigError naming the line.
+    A value in quotes may go over several lines. A file that is not there holds none. Raises ConfigError
+    naming the line.
     """
     try:
         text = path.read_text("utf-8-sig")
@@ -171,21 +173,29 @@ def read_env_file(path: Path) -> dict[str, str]:
             str(path), f"it cannot be read ({error})", "make it a readable UTF-8 file or remove it"
         ) from error
     variables: dict[str, str] = {}
-    for number, line in enumerate(text.split("\n"), 1):
+    lines = enumerate(text.split("\n"), 1)
+    for number, line in lines:
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
             continue
         match = _ENV_LINE.match(stripped)
         if match is None:
             raise ConfigError(f"{path}, line {number}", "it is not NAME=value", "mend the line or start it with '#'")
-        variables[match[1]] = _unquoted(match[2])
+        value = match[2]
+        while value.startswith(_QUOTES) and value.find(value[0], 1) < 0:
+            _, following = next(lines, (0, None))
+            if following is None:
+                raise ConfigError(
+                    f"{path}, line {number}", "its quote is never closed", f"add {value[0]} behind the value"
+                )
+            value += f"\n{following}"
+        variables[match[1]] = _unquoted(value)
     return variables
 
 
 def _unquoted(value: str) -> str:
     if value.startswith(_QUOTES):
-        closing = value.find(value[0], 1)
-        return value[1:closing] if closing > 0 else value
+        return value[1 : value.index(value[0], 1)]
     return re.split(r"\s#", f" {value}", maxsplit=1)[0].strip()
 
 

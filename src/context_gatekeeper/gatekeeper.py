@@ -134,6 +134,7 @@ class ContextGatekeeper:
         *,
         time: Time = None,
         speakers: tuple[str | None, str | None] = (None, None),
+        turn_id: int | None = None,
     ) -> int:
         """Add one turn; it is stored when the call returns.
 
@@ -142,13 +143,15 @@ class ContextGatekeeper:
             assistant_text: the answer; "" when there is none.
             time: when it was said: seconds since the epoch or a datetime (naive = UTC), year 5 to 5138.
             speakers: names of the two sides, for talk between persons; None for a side without a name.
+            turn_id: the id that it must get, for copying a conversation beside other writers; None takes
+                the next one.
 
         Returns:
             The turn's id, counted from 0. When other processes add to the session too, the ids of one are
             not consecutive.
 
         Raises:
-            ConfigError: a text is no str, a time no time, a name no str.
+            ConfigError: a text is no str, a time no time, a name no str, or ``turn_id`` is not the next one.
             StoreError: the turn could not be stored; nothing was added.
         """
         check_text("user_text", user_text)
@@ -156,7 +159,7 @@ class ContextGatekeeper:
         said_at, names = seconds_of(time), checked_speakers(speakers)
         tokens = self._count(user_text) + self._count(assistant_text)
         with self._alone():
-            turn_id = self._session.add_turn(user_text, assistant_text, said_at, names)
+            turn_id = self._session.add_turn(user_text, assistant_text, said_at, names, turn_id=turn_id)
         if tokens > self.token_budget:
             self._warn(
                 f"turn {turn_id}: about {tokens} tokens are more than the budget of {self.token_budget}; "

@@ -46,22 +46,31 @@ class Session:
         speakers: tuple[str | None, str | None],
         *,
         known_move: TopicMove | None = None,
+        turn_id: int | None = None,
     ) -> int:
         """Run the gate on the user's text, store the turn, move the topics; returns its id.
 
-        A turn that another writer stored meanwhile goes before this one, which is then judged anew.
-        ``known_move`` overrules the gate where the topic's border is known (for fitting it).
+        A turn that another writer stored meanwhile goes before this one, which is then judged anew,
+        unless it must get ``turn_id``. ``known_move`` overrules the gate where the topic's border is
+        known (for fitting it).
 
         Raises:
+            ConfigError: ``turn_id`` is not the next one.
             StoreError: the turn could not be stored; nothing was added.
         """
         for _ in range(_APPEND_ATTEMPTS):
             self.catch_up()
             known_turns = self.tracker.turn_count
+            if turn_id is not None and turn_id != known_turns:
+                raise ConfigError(
+                    f"turn {turn_id!a} of session {self._pool.session!a}",
+                    f"the next turn is {known_turns}",
+                    "compare what is stored with what you add, or pass no turn_id",
+                )
             try:
                 return self._add_next(user_text, assistant_text, time, speakers, known_move)
             except ConfigError:
-                if self._pool.turn_count == known_turns:
+                if turn_id is not None or self._pool.turn_count == known_turns:
                     raise  # nobody was first: the turn itself is refused
         raise StoreBusyError(
             f"session {self._pool.session!a}",

@@ -12,8 +12,11 @@ from unicodedata import combining, east_asian_width
 
 import click
 
+from context_gatekeeper.errors import GatekeeperError
+
 __all__ = [
     "OutputClosedError",
+    "OutputFailedError",
     "Painter",
     "Tint",
     "clipped",
@@ -82,17 +85,27 @@ class OutputClosedError(Exception):
     """Whoever read standard output has seen enough."""
 
 
+class OutputFailedError(GatekeeperError):
+    """Standard output cannot be written to."""
+
+
 def say(line: str = "", *, to_stderr: bool = False, is_piece: bool = False) -> None:
     """Print a line, or a piece of one, whose texts are printable already; it may hold colours.
 
     Raises:
         OutputClosedError: nobody reads any more.
+        OutputFailedError: the disk is full, for one. That standard error fails can be told to nobody.
     """
     try:
         # click would strip colours from a pipe; they were decided on before.
         click.echo(line, err=to_stderr, color=True, nl=not is_piece)
     except BrokenPipeError:
         raise OutputClosedError from None
+    except OSError as error:
+        if not to_stderr:
+            raise OutputFailedError(
+                "standard output", f"it cannot be written to ({error.strerror})", "free space or send it elsewhere"
+            ) from error
 
 
 def clipped(text: str, columns: int) -> str:
