@@ -12,12 +12,14 @@ from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
 from context_gatekeeper.engine.exact_tokens import load_exact_counter
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.ports import PageStore, TokenCounter
+from context_gatekeeper.types import FIRST_SECOND, LAST_SECOND
 
 __all__ = [
     "CounterName",
     "Time",
     "check_limit",
     "check_text",
+    "check_turn_id",
     "checked_budget",
     "checked_speakers",
     "checked_store",
@@ -29,8 +31,6 @@ MOST_RECALLED = 100_000
 """Pages of one recall."""
 MOST_BUDGET_TOKENS = 10**12
 """A million times the longest windows there are; larger numbers are mistakes and need not fit a float."""
-_FIRST_SECOND, _LAST_SECOND = -6.2e10, 1e11
-"""Years 5 to 5138: calendars tell the month and year of every moment in between; larger numbers are milliseconds."""
 _SIDES = 2
 _SHOWN_CHARS = 60
 
@@ -49,6 +49,15 @@ def checked_budget(tokens: object) -> int:
         cause = "a prompt has at least one token" if tokens < 1 else "no prompt has so many tokens"
         raise ConfigError(f"token_budget {_shown(tokens)}", cause, "pass 1 or more; 4000 is the default")
     return tokens
+
+
+def check_turn_id(turn_id: object) -> None:
+    """Raise ConfigError unless ``turn_id`` is None or a whole number from 0."""
+    is_id = isinstance(turn_id, int) and not isinstance(turn_id, bool) and 0 <= turn_id <= MOST_BUDGET_TOKENS
+    if turn_id is not None and not is_id:
+        raise ConfigError(
+            f"turn_id {_shown(turn_id)}", "it is no turn's id", "pass 0 or more, or None for the next one"
+        )
 
 
 def check_limit(limit: object) -> None:
@@ -104,7 +113,7 @@ def seconds_of(time: Time) -> float | None:
     else:
         seconds = time
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not is_number or not _FIRST_SECOND <= seconds < _LAST_SECOND:  # type: ignore[operator]  # NaN is not between
+    if not is_number or not FIRST_SECOND <= seconds < LAST_SECOND:  # type: ignore[operator]  # NaN is not between
         raise ConfigError(
             f"time {_shown(time)}",
             "it is no point in time of the years 5 to 5138",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
@@ -173,29 +173,33 @@ def read_env_file(path: Path) -> dict[str, str]:
             str(path), f"it cannot be read ({error})", "make it a readable UTF-8 file or remove it"
         ) from error
     variables: dict[str, str] = {}
-    lines = enumerate(text.split("\n"), 1)
-    for number, line in lines:
-        stripped = line.strip()
+    lines = text.split("\n")
+    number = 0
+    while number < len(lines):
+        stripped = lines[number].strip()
+        number += 1
         if not stripped or stripped.startswith("#"):
             continue
         match = _ENV_LINE.match(stripped)
         if match is None:
             raise ConfigError(f"{path}, line {number}", "it is not NAME=value", "mend the line or start it with '#'")
-        value = match[2]
-        while value.startswith(_QUOTES) and value.find(value[0], 1) < 0:
-            _, following = next(lines, (0, None))
-            if following is None:
-                raise ConfigError(
-                    f"{path}, line {number}", "its quote is never closed", f"add {value[0]} behind the value"
-                )
-            value += f"\n{following}"
-        variables[match[1]] = _unquoted(value)
+        more = _lines_to_quote(match[2], lines[number:])
+        variables[match[1]] = _unquoted("\n".join([match[2], *more]))
+        number += len(more)
     return variables
+
+
+def _lines_to_quote(value: str, following: Sequence[str]) -> Sequence[str]:
+    """The lines over which a quoted value goes on; none when it ends on its own or never."""
+    if not value.startswith(_QUOTES) or value.find(value[0], 1) > 0:
+        return ()
+    return next((following[: place + 1] for place, line in enumerate(following) if value[0] in line), ())
 
 
 def _unquoted(value: str) -> str:
     if value.startswith(_QUOTES):
-        return value[1 : value.index(value[0], 1)]
+        closing = value.find(value[0], 1)
+        return value[1:closing] if closing > 0 else value
     return re.split(r"\s#", f" {value}", maxsplit=1)[0].strip()
 
 

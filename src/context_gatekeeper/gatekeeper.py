@@ -15,6 +15,7 @@ from context_gatekeeper.arguments import (
     Time,
     check_limit,
     check_text,
+    check_turn_id,
     checked_budget,
     checked_speakers,
     checked_store,
@@ -156,6 +157,7 @@ class ContextGatekeeper:
         """
         check_text("user_text", user_text)
         check_text("assistant_text", assistant_text)
+        check_turn_id(turn_id)
         said_at, names = seconds_of(time), checked_speakers(speakers)
         tokens = self._count(user_text) + self._count(assistant_text)
         with self._alone():

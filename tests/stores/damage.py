@@ -100,6 +100,8 @@ class Answers:
 
     def __init__(self) -> None:
         self.errors = 0
+        self.unknown_pages = 0
+        """Pages whose id is said to be unknown."""
         self.is_shorter = False
         """Whether a read gave fewer pages than were written, and no error."""
 
@@ -108,7 +110,8 @@ class Answers:
         """How the reads went, in words."""
         if self.errors:
             return "damage said"
-        return "log shorter, the pages left are right" if self.is_shorter else "everything is right"
+        is_less = self.is_shorter or self.unknown_pages
+        return "the newest appends of a damaged log are gone, the rest is right" if is_less else "everything is right"
 
     def caught(self, call: Callable[[], Any]) -> Any:
         """What the call returns; None when the store refused."""
@@ -147,7 +150,7 @@ def _check_page(store: SqliteStore, page: Page, answers: Answers) -> None:
     try:
         found = answers.caught(lambda: store.get(page.pool, [page.page_id]))
     except PageNotFoundError:
-        answers.errors += 1
+        answers.unknown_pages += 1
     else:
         assert found in (None, (page,))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from urllib.parse import urlsplit, urlunsplit
@@ -13,6 +14,7 @@ __all__ = ["Endpoint", "Route", "endpoint_of"]
 
 _VERSION = "/v1"
 _URL_KEY_VARIABLE = "CGK_API_KEY"
+_USER_INFO = re.compile(r"//[^/?#]*@")
 _FIRST_PRINTABLE, _LAST_PRINTABLE = "!", "~"
 
 
@@ -40,8 +42,7 @@ class Endpoint:
     @property
     def shown_url(self) -> str:
         """The address as errors show it: without a name and password in it."""
-        parts = urlsplit(self.url)
-        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        return _USER_INFO.sub("//", self.url, count=1)
 
 
 def endpoint_of(config: Config) -> Endpoint:

@@ -56,7 +56,7 @@ def open_history(face: Face, config: Config, file: str | None, conversation_id: 
 
 
 def _check_session(config: Config) -> None:
-    """Raise ConfigError unless the store holds the session: asking neither makes a store nor finds nothing in silence."""
+    """Raise ConfigError unless the store holds the session: asking makes no store and is never silently empty."""
     if config.store is None:
         raise ConfigError("FILE", "neither a file nor --store is given", "name a conversation file or a store")
     if not Path(config.store.removeprefix("sqlite:")).exists():
@@ -110,12 +110,13 @@ def _add_missing(gatekeeper: ContextGatekeeper, conversation: Conversation) -> N
 
 def _turns_in_common(gatekeeper: ContextGatekeeper, conversation: Conversation) -> int:
     """Turns that the session holds of the conversation. Raises ConfigError when it holds others."""
-    place = 0
-    for place, (block, turn) in enumerate(zip(gatekeeper.blocks(), conversation.turns, strict=False), 1):
+    turns_in_common = 0
+    for block, turn in zip(gatekeeper.blocks(), conversation.turns, strict=False):
         if (block.user_text, block.assistant_text) != (turn.user_text, turn.assistant_text):
             raise ConfigError(
                 f"session {gatekeeper.session!r}",
                 f"its turn {block.turn_id} is not that of conversation {conversation.conversation_id!r}",
                 "name another --session for this conversation",
             )
-    return place
+        turns_in_common += 1
+    return turns_in_common
