@@ -244,7 +244,8 @@ def _checked(name: str, value: Any, where: str) -> Any:
     if kind is None:
         if not isinstance(value, str):
             raise ConfigError(where, f"{value!r} is no text", "put it in quotes")
-        return value
+        # No shell has done it for a value in a file or behind an "=".
+        return str(Path(value).expanduser()) if name == "store" and value.startswith("~") else value
     try:
         if isinstance(value, bool):
             raise ValueError

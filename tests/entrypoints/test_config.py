@@ -148,3 +148,11 @@ def test_a_line_without_a_name_and_a_value_is_refused(tmp_path: Path, line: str)
     with pytest.raises(ConfigError, match=r"\.env, line 2: it is not NAME=value") as refusal:
         load(tmp_path)
     assert len(str(refusal.value)) < 300
+
+
+def test_a_store_in_the_home_folder_is_found_without_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "context-gatekeeper.toml").write_text('store = "~/talk.db"\n')
+    assert load(tmp_path).store == str(tmp_path / "talk.db")
+    assert load(tmp_path, {"CGK_STORE": "~/other.db"}).store == str(tmp_path / "other.db")
+    assert load(tmp_path, {"CGK_STORE": "a~b.db"}).store == "a~b.db"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.errors import ConfigError, StoreError
 from context_gatekeeper.ports import PageStore, Postings
 from context_gatekeeper.types import Page, PageDraft, Role
 
@@ -109,9 +109,16 @@ class PagePool:
         )
 
     def turns(self, from_turn: int = 0) -> Iterator[StoredTurn]:
-        """The turns from ``from_turn`` on, in order."""
+        """The turns from ``from_turn`` on, in order. Raises StoreError for a turn of one page, put there by hand."""
         pages = iter(self._store.scan(self._pool, self._session, from_ordinal=2 * from_turn))
-        for user, assistant in zip(pages, pages, strict=True):
+        for user in pages:
+            assistant = next(pages, None)
+            if assistant is None:
+                raise StoreError(
+                    f"turn {user.turn_id} of session {self._session!a}",
+                    "it has no assistant page",
+                    "append that page to the store, with the text '' when there is no answer",
+                )
             yield StoredTurn(user, assistant)
 
     def set_setting(self, key: str, value: str | None) -> None:

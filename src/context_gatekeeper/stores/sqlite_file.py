@@ -21,7 +21,15 @@ from typing import TypeVar
 from context_gatekeeper.errors import ConfigError, StoreBusyError, StoreDamagedError, StoreError
 from context_gatekeeper.stores.migrations import APPLICATION_ID, check_version, migrate
 
-__all__ = ["SYNCHRONOUS", "connect_reading", "connect_writing", "prepare_file", "store_errors", "switch_to_log"]
+__all__ = [
+    "SYNCHRONOUS",
+    "connect_reading",
+    "connect_writing",
+    "file_identity",
+    "prepare_file",
+    "store_errors",
+    "switch_to_log",
+]
 
 SYNCHRONOUS = "FULL"
 """Level of the writing connection: a commit returns when the log is on the disk."""
@@ -89,6 +97,15 @@ def connect_reading(path: str, busy_timeout_seconds: float) -> sqlite3.Connectio
     connection = _connect(path, busy_timeout_seconds)
     connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """What tells the file from any other, whatever its name; None when it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def switch_to_log(connection: sqlite3.Connection, path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ __all__ = [
     "Painter",
     "Tint",
     "clipped",
+    "columns_for",
     "facts",
     "make_streams_tolerant",
     "one_line",
@@ -30,6 +32,7 @@ __all__ = [
 
 _DELETE, _LAST_CONTROL = 0x7F, 0x9F
 _FIRST_PRINTABLE = 0x20
+_LEAST_COLUMNS = 12
 _KEPT_CONTROLS = "\n\t"
 _DIRECTION_MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """Reverse the order in which a terminal shows text, so that it would not be what it looks like."""
@@ -120,6 +123,13 @@ def clipped(text: str, columns: int) -> str:
             break
         kept.append(char)
     return f"{''.join(kept)}..."
+
+
+def columns_for(most: int, *, beside: int) -> int:
+    """Columns of a table's widest cell: ``most``, or what a narrower terminal has left ``beside`` the row's rest."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return most
+    return max(_LEAST_COLUMNS, min(most, shutil.get_terminal_size().columns - beside))
 
 
 def pipe_table(header: Sequence[str], rows: Sequence[Sequence[object]], *, right: str = "") -> list[str]:
