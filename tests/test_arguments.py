@@ -170,6 +170,15 @@ def test_any_two_names_are_speakers(speakers: Any) -> None:
     assert ContextGatekeeper(profile="recall").add_turn("asked", "answered", speakers=speakers) == 0
 
 
+@pytest.mark.parametrize("turn_id", [-1, True, 0.0, "0", [], *HUGE], ids=type)
+def test_a_turn_id_that_is_none_is_refused_and_stores_nothing(turn_id: Any) -> None:
+    gatekeeper = ContextGatekeeper()
+    refused(lambda: gatekeeper.add_turn("asked", "answered", turn_id=turn_id), "turn_id")
+    refused(lambda: gatekeeper.add_turn("asked", "answered", turn_id=1), "turn 1", "the next turn is 0")
+    assert gatekeeper.turn_count == 0
+    assert gatekeeper.add_turn("asked", "answered", turn_id=0) == 0
+
+
 @pytest.mark.parametrize("counter", ["fuzzy", "", 5, None, [], b"fitted"], ids=repr)
 def test_an_unknown_counter_is_refused(counter: Any) -> None:
     refused(lambda: ContextGatekeeper(token_counter=counter), "token_counter", "'fitted'")

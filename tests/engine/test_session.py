@@ -179,6 +179,29 @@ def test_a_turn_whose_place_was_taken_goes_behind_it_and_is_judged_anew() -> Non
     assert_as_if_restarted(other, others)
 
 
+def test_a_turn_gets_the_id_that_it_must_get_or_is_refused(store: PageStore) -> None:
+    pool = PagePool(store, "share", "talk")
+    session = Session(pool)
+    for turn_id in (0, 1):
+        assert session.add_turn(*TURNS[turn_id], None, (None, None), turn_id=turn_id) == turn_id
+    for turn_id in (0, 1, 3):
+        with pytest.raises(ConfigError, match=f"turn {turn_id} of session 'talk': the next turn is 2; compare"):
+            session.add_turn("asked", "answered", None, (None, None), turn_id=turn_id)
+    assert_as_if_restarted(session, pool)
+    assert pool.turn_count == 2
+
+
+def test_a_turn_that_must_keep_its_id_does_not_go_behind_another() -> None:
+    store = LetOthersIn()
+    pool, others = PagePool(store, "share", "talk"), PagePool(store, "share", "talk")
+    session, other = filled(pool), Session(others)
+    store.first = lambda: add(other, "fast", "first")
+    with pytest.raises(ConfigError, match="another writer stored it first"):
+        session.add_turn("slow", "late", None, (None, None), turn_id=len(TURNS))
+    assert [turn.user.text for turn in pool.turns(len(TURNS))] == ["fast"]
+    assert_as_if_restarted(session, pool)
+
+
 def test_a_writer_who_is_never_first_is_told_so_and_stores_nothing() -> None:
     class NeverFirst(LetOthersIn):
         def append(
