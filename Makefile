@@ -4,6 +4,7 @@
 #   make test     set up, then run the whole test suite
 #   make check    what CI runs: format, lint, types, layers, spelling, docs, coverage
 #   make bench    speed beside other rankers        make eval    selection quality
+#   make slow-kills    1,000 x kill -9 of writing processes      make slow-damage    1,000 damaged store files
 #   make clean    remove caches and reports         make distclean    and the environment
 
 VENV ?= .venv
@@ -13,8 +14,10 @@ DEV := $(VENV)/.installed-dev
 PIP_INSTALL := $(PYTHON) -m pip install --quiet --disable-pip-version-check
 SIZES ?= 1000,10000,100000
 PEERS ?= tantivy,fts5,rank_bm25,bm25s
+KILLS ?= 1000
+DAMAGED_FILES ?= 1000
 
-.PHONY: demo test check bench eval clean distclean help
+.PHONY: demo test check bench eval slow-kills slow-damage clean distclean help
 .PHONY: format lint types layers spelling docs coverage docs-write
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -64,6 +67,13 @@ bench: $(DEV)
 eval: $(DEV)
 	$(VENV)/bin/cgk eval contamination
 	$(VENV)/bin/cgk eval followups
+
+# The short forms of both are part of `make test`.
+slow-kills: $(DEV)
+	$(PYTHON) -m pytest tests/stores/test_sqlite_kill.py -k kills --kills $(KILLS)
+
+slow-damage: $(DEV)
+	$(PYTHON) -m pytest --quiet tests/stores/test_sqlite_damage.py -k a_damaged_file --damaged-files $(DAMAGED_FILES)
 
 clean:
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.* htmlcov build dist

@@ -1,14 +1,39 @@
-"""What every test leaves as it found it."""
+"""What every test leaves as it found it; the long forms of two of them, and the figures that tests record."""
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
 LOGGER = logging.getLogger("context_gatekeeper")
 UNTOUCHED = (LOGGER.level, LOGGER.propagate, tuple(LOGGER.handlers), tuple(LOGGER.filters))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Sizes of the tests that `make slow-kills` and `make slow-damage` run in their long form."""
+    group = parser.getgroup("long forms")
+    group.addoption("--kills", type=int, default=20, help="kill -9 while several processes append (default: 20)")
+    group.addoption("--damaged-files", type=int, default=50, help="variants of damaged store files (default: 50)")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for a ``damage_variant`` runs once for each."""
+    if "damage_variant" in metafunc.fixturenames:
+        metafunc.parametrize("damage_variant", range(metafunc.config.getoption("--damaged-files")))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures that passed tests recorded, equal ones counted."""
+    figures = Counter(
+        figure for report in terminalreporter.stats.get("passed", []) for figure in report.user_properties
+    )
+    if figures:
+        terminalreporter.section("figures")
+    for (name, figure), times in sorted(figures.items()):
+        terminalreporter.line(f"{name}: {figure}" + (f": {times}" if times > 1 else ""))
 
 
 @pytest.fixture(autouse=True)

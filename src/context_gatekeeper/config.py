@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
@@ -26,7 +26,8 @@ ENV_FILE = ".env"
 TOML_FILE = "context-gatekeeper.toml"
 _PREFIX = "CGK_"
 _CONFIG_VARIABLE = "CGK_CONFIG"
-_ENV_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)\Z", re.DOTALL)
+_ENV_LINE = re.compile(r"(?:export\s+)?([^\s=#'\"]+)\s*=\s*(.*)\Z", re.DOTALL)
+"""Names of any kind: other programs keep theirs in the same file."""
 _QUOTES = ('"', "'")
 
 
@@ -160,7 +161,8 @@ def load_config(
 def read_env_file(path: Path) -> dict[str, str]:
     """Variables of a ``.env`` file: ``NAME=value`` lines, ``#`` comments, optional quotes and ``export``.
 
-    A file that is not there holds none. Raises ConfigError naming the line.
+    A value in quotes may go over several lines. A file that is not there holds none. Raises ConfigError
+    naming the line.
     """
     try:
         text = path.read_text("utf-8-sig")
@@ -171,15 +173,27 @@ def read_env_file(path: Path) -> dict[str, str]:
             str(path), f"it cannot be read ({error})", "make it a readable UTF-8 file or remove it"
         ) from error
     variables: dict[str, str] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        stripped = line.strip()
+    lines = text.split("\n")
+    number = 0
+    while number < len(lines):
+        stripped = lines[number].strip()
+        number += 1
         if not stripped or stripped.startswith("#"):
             continue
         match = _ENV_LINE.match(stripped)
         if match is None:
             raise ConfigError(f"{path}, line {number}", "it is not NAME=value", "mend the line or start it with '#'")
-        variables[match[1]] = _unquoted(match[2])
+        more = _lines_to_quote(match[2], lines[number:])
+        variables[match[1]] = _unquoted("\n".join([match[2], *more]))
+        number += len(more)
     return variables
+
+
+def _lines_to_quote(value: str, following: Sequence[str]) -> Sequence[str]:
+    """The lines over which a quoted value goes on; none when it ends on its own or never."""
+    if not value.startswith(_QUOTES) or value.find(value[0], 1) > 0:
+        return ()
+    return next((following[: place + 1] for place, line in enumerate(following) if value[0] in line), ())
 
 
 def _unquoted(value: str) -> str:
@@ -230,7 +244,8 @@ def _checked(name: str, value: Any, where: str) -> Any:
     if kind is None:
         if not isinstance(value, str):
             raise ConfigError(where, f"{value!r} is no text", "put it in quotes")
-        return value
+        # No shell has done it for a value in a file or behind an "=".
+        return str(Path(value).expanduser()) if name == "store" and value.startswith("~") else value
     try:
         if isinstance(value, bool):
             raise ValueError

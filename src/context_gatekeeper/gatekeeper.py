@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
+from context_gatekeeper.arguments import (
+    MOST_RECALLED,
+    CounterName,
+    Time,
+    check_limit,
+    check_text,
+    check_turn_id,
+    checked_budget,
+    checked_speakers,
+    checked_store,
+    counter_of,
+    seconds_of,
+)
 from context_gatekeeper.core.anchor import scan_anchors
 from context_gatekeeper.core.assembler import lay_out_messages, lay_out_prompt
 from context_gatekeeper.core.profiles import profile_named
-from context_gatekeeper.core.tokens import MESSAGE_TOKENS, Calibration, documented_tokens, estimate_tokens
-from context_gatekeeper.engine.exact_tokens import load_exact_counter
+from context_gatekeeper.core.tokens import MESSAGE_TOKENS, Calibration
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import turns_with_all
 from context_gatekeeper.engine.recall import recall
@@ -23,14 +36,12 @@ from context_gatekeeper.engine.session import Session
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores import open_store
+from context_gatekeeper.stores.names import check_place
 from context_gatekeeper.types import Block, Decision, RecallHit
 
 __all__ = ["ContextGatekeeper"]
 
 _LOGGER = logging.getLogger("context_gatekeeper")
-_MAX_RECALL = 100_000
-Time = float | datetime | None
-CounterName = Literal["fitted", "documented", "exact"]
 
 
 class ContextGatekeeper:
@@ -54,6 +65,8 @@ class ContextGatekeeper:
 
     ``select``, ``explain``, ``recall`` and the ``build_`` methods change nothing; ``add_turn``
     moves the topic gate. Warnings go to the logger ``context_gatekeeper`` and to ``warnings``.
+    Several threads may share one object: calls wait for each other. Several processes open the
+    file each for itself.
     """
 
     def __init__(
@@ -68,14 +81,17 @@ class ContextGatekeeper:
     ) -> None:
         self.token_budget = token_budget
         self._profile = profile_named(profile)
-        self._count = _counter(token_counter)
+        self._count = counter_of(token_counter)
         self.warnings: list[str] = []
         self.calibration = Calibration()
+        session_name = "default" if session is None else session
+        check_place(pool, session_name)
+        self._lock = threading.RLock()
+        self._lock_owner = os.getpid()
         self._owns_store = store is None or isinstance(store, str | os.PathLike)
-        self._store: PageStore = open_store(store) if self._owns_store else store  # type: ignore[assignment,arg-type]
-        self._pool = PagePool(self._store, pool, "default" if session is None else session)
+        self._store: PageStore = open_store(store) if self._owns_store else checked_store(store)  # type: ignore[arg-type]
+        self._pool = PagePool(self._store, pool, session_name)
         self._session = Session(self._pool)
-        self._scheduler = ContextScheduler(self._pool, self._session.tracker, self._profile, self._count)
 
     def __enter__(self) -> Self:
         return self
@@ -87,8 +103,9 @@ class ContextGatekeeper:
 
     def close(self) -> None:
         """Close a store that this object opened itself; a second call does nothing."""
-        if self._owns_store:
-            self._store.close()
+        with self._alone():
+            if self._owns_store:
+                self._store.close()
 
     @property
     def token_budget(self) -> int:
@@ -97,15 +114,7 @@ class ContextGatekeeper:
 
     @token_budget.setter
     def token_budget(self, tokens: int) -> None:
-        if isinstance(tokens, bool) or not isinstance(tokens, int):
-            raise ConfigError(
-                f"token_budget {tokens!r}", "it is not a whole number", "pass the tokens of one prompt, 1 or more"
-            )
-        if tokens < 1:
-            raise ConfigError(
-                f"token_budget {tokens}", "a prompt has at least one token", "pass 1 or more; 4000 is the default"
-            )
-        self._token_budget = tokens
+        self._token_budget = checked_budget(tokens)
 
     @property
     def profile(self) -> str:
@@ -129,26 +138,33 @@ class ContextGatekeeper:
         *,
         time: Time = None,
         speakers: tuple[str | None, str | None] = (None, None),
+        turn_id: int | None = None,
     ) -> int:
         """Add one turn; it is stored when the call returns.
 
         Args:
             user_text: what the user said, any text.
             assistant_text: the answer; "" when there is none.
-            time: when it was said: seconds since the epoch or a datetime (naive = UTC).
-            speakers: names of the two sides, for talk between persons.
+            time: when it was said: seconds since the epoch or a datetime (naive = UTC), year 5 to 5138.
+            speakers: names of the two sides, for talk between persons; None for a side without a name.
+            turn_id: the id that it must get, for copying a conversation beside other writers; None takes
+                the next one.
 
         Returns:
-            The turn's id, counted from 0.
+            The turn's id, counted from 0. When other processes add to the session too, the ids of one are
+            not consecutive.
 
         Raises:
-            ConfigError: a text is no str, a time no time.
+            ConfigError: a text is no str, a time no time, a name no str, or ``turn_id`` is not the next one.
             StoreError: the turn could not be stored; nothing was added.
         """
-        _check_text("user_text", user_text)
-        _check_text("assistant_text", assistant_text)
+        check_text("user_text", user_text)
+        check_text("assistant_text", assistant_text)
+        check_turn_id(turn_id)
+        said_at, names = seconds_of(time), checked_speakers(speakers)
         tokens = self._count(user_text) + self._count(assistant_text)
-        turn_id = self._session.add_turn(user_text, assistant_text, _seconds(time), speakers)
+        with self._alone():
+            turn_id = self._session.add_turn(user_text, assistant_text, said_at, names, turn_id=turn_id)
         if tokens > self.token_budget:
             self._warn(
                 f"turn {turn_id}: about {tokens} tokens are more than the budget of {self.token_budget}; "
@@ -167,27 +183,31 @@ class ContextGatekeeper:
 
     def explain(self, query: str, *, time: Time = None) -> Decision:
         """The whole decision behind `select`: gate, topic, stages, coverage, tokens."""
-        _check_text("query", query)
-        self._session.catch_up()
-        whole_tokens = int(self.token_budget / self.calibration.factor)
-        frame_tokens = self._count(lay_out_prompt(self.get_constraints(), [], query))
-        messages = lay_out_messages(self.get_constraints(), [], query)
-        # As chat messages the same words have framing of their own; a block's labels cost as much as its framing.
-        framing_tokens = max(0, sum(self._count(one["content"]) + MESSAGE_TOKENS for one in messages) - frame_tokens)
-        whole_tokens -= framing_tokens
-        budget_tokens = max(0, whole_tokens - frame_tokens)
-        left = budget_tokens
-        decision = self._scheduler.plan(query, left, _seconds(time))
-        while decision.blocks and left > 0:
-            # Counters need not be additive: what counts is the prompt as a whole.
-            prompt_tokens = self._count(lay_out_prompt(self.get_constraints(), decision.blocks, query))
-            excess = max(
-                prompt_tokens - whole_tokens, sum(block["tokens"] for block in decision.blocks) - budget_tokens
-            )
-            if excess <= 0:
-                break
-            left = max(0, left - excess)
-            decision = self._scheduler.plan(query, left, _seconds(time))
+        check_text("query", query)
+        asked_at = seconds_of(time)
+        with self._alone():
+            self._session.catch_up()
+            scheduler = self._scheduler()
+            whole_tokens = int(self.token_budget / self.calibration.factor)
+            constraints = self.get_constraints()
+            frame_tokens = self._count(lay_out_prompt(constraints, [], query))
+            messages = lay_out_messages(constraints, [], query)
+            # As chat messages the same words have framing of their own; a block's labels cost as much as its framing.
+            framing_tokens = sum(self._count(one["content"]) + MESSAGE_TOKENS for one in messages) - frame_tokens
+            whole_tokens -= max(0, framing_tokens)
+            budget_tokens = max(0, whole_tokens - frame_tokens)
+            left = budget_tokens
+            decision = scheduler.plan(query, left, asked_at)
+            while decision.blocks and left > 0:
+                # Counters need not be additive: what counts is the prompt as a whole.
+                prompt_tokens = self._count(lay_out_prompt(constraints, decision.blocks, query))
+                excess = max(
+                    prompt_tokens - whole_tokens, sum(block["tokens"] for block in decision.blocks) - budget_tokens
+                )
+                if excess <= 0:
+                    break
+                left = max(0, left - excess)
+                decision = scheduler.plan(query, left, asked_at)
         if budget_tokens <= 0 and self.turn_count:
             warning = (
                 f"turn {self.turn_count}: query and constraints leave nothing of the budget of "
@@ -202,18 +222,18 @@ class ContextGatekeeper:
 
         With ``all_terms`` only pages of turns that hold every anchor of the query.
         """
-        _check_text("query", query)
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _MAX_RECALL:
-            raise ConfigError(f"limit {limit!r}", "it is not a number of pages", f"pass 1 to {_MAX_RECALL}")
-        self._session.catch_up()
-        now = _seconds(time)
-        reading, _ = self._scheduler.judge(query, now)
-        turns = turns_with_all(reading, self._pool.postings) if all_terms else None
-        if turns is not None and not turns:
-            return []
-        most = limit if turns is None else _MAX_RECALL
-        hits = recall(reading, self._pool, self._session.tracker, self._profile, limit=most, now=now)
-        return [hit for hit in hits if turns is None or hit.turn_id in turns][:limit]
+        check_text("query", query)
+        check_limit(limit)
+        now = seconds_of(time)
+        with self._alone():
+            self._session.catch_up()
+            reading, _ = self._scheduler().judge(query, now)
+            turns = turns_with_all(reading, self._pool.postings) if all_terms else None
+            if turns is not None and not turns:
+                return []
+            most = limit if turns is None else MOST_RECALLED
+            hits = recall(reading, self._pool, self._session.tracker, self._profile, limit=most, now=now)
+            return [hit for hit in hits if turns is None or hit.turn_id in turns][:limit]
 
     def build_prompt(self, query: str, *, time: Time = None) -> str:
         """Constraints, blocks in turn order and query as one text, without a system prompt."""
@@ -225,8 +245,8 @@ class ContextGatekeeper:
 
     def set_constraint(self, key: str, value: str) -> None:
         """Keep a standing wish (language, style, things to avoid) in every prompt of the session."""
-        _check_text("constraint key", key)
-        _check_text("constraint value", value)
+        check_text("constraint key", key)
+        check_text("constraint value", value)
         if not key.strip():
             raise ConfigError("constraint key", "it is blank", "name the constraint, such as 'language'")
         self._pool.set_setting(key, value)
@@ -237,11 +257,12 @@ class ContextGatekeeper:
 
     def remove_constraint(self, key: str) -> None:
         """Remove a constraint; one that is not there is no error."""
-        _check_text("constraint key", key)
+        check_text("constraint key", key)
         self._pool.set_setting(key, None)
 
     def count_tokens(self, text: str) -> int:
         """Tokens of ``text`` by the chosen counter, before calibration."""
+        check_text("text", text)
         return self._count(text)
 
     def blocks(self) -> Iterator[Block]:
@@ -258,37 +279,18 @@ class ContextGatekeeper:
                 tuple(anchors),
             )
 
+    def _scheduler(self) -> ContextScheduler:
+        """A scheduler over the topics as they are now: the session may have built them again."""
+        return ContextScheduler(self._pool, self._session.tracker, self._profile, self._count)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Let one thread at a time in. A forked child has its own lock: the parent's may be held by a lost thread."""
+        if self._lock_owner != os.getpid():
+            self._lock, self._lock_owner = threading.RLock(), os.getpid()
+        with self._lock:
+            yield
+
     def _warn(self, message: str) -> None:
         self.warnings.append(message)
         _LOGGER.warning("%s", message)
-
-
-def _check_text(name: str, text: object) -> None:
-    if not isinstance(text, str):
-        raise ConfigError(name, f"it is a {type(text).__name__}, not a text", "pass a str")
-
-
-def _seconds(time: Time) -> float | None:
-    if time is None:
-        return None
-    if isinstance(time, datetime):
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    if isinstance(time, bool) or not isinstance(time, int | float) or not abs(time) < 1e11:
-        raise ConfigError(f"time {time!r}", "it is no point in time", "pass seconds since the epoch or a datetime")
-    return float(time)
-
-
-def _counter(token_counter: CounterName | Callable[[str], int]) -> Callable[[str], int]:
-    if callable(token_counter):
-        return token_counter
-    if token_counter == "fitted":
-        return estimate_tokens
-    if token_counter == "documented":
-        return documented_tokens
-    if token_counter == "exact":
-        return load_exact_counter()
-    raise ConfigError(
-        f"token_counter {token_counter!r}",
-        "there is no such counter",
-        "use 'fitted', 'documented', 'exact' or a callable",
-    )

@@ -102,6 +102,8 @@ class PageStore(Protocol):
     ) -> tuple[Page, ...]:
         """Store ``drafts`` in this order and return them as pages.
 
+        Ordinals are consecutive: the first page of a session has ordinal 0, every draft the next one
+        behind the session's last page; a turn without an answer still has its assistant page, with "".
         A repeated ``idempotency_key`` (unique in the pool) stores nothing and returns the
         pages of the first call. Raises StoreError; ConfigError when the session already
         holds a page with the same ordinal (another writer was first).

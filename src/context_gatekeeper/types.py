@@ -14,6 +14,8 @@ from enum import StrEnum
 from typing import Any, NewType
 
 __all__ = [
+    "FIRST_SECOND",
+    "LAST_SECOND",
     "Block",
     "ConversationTurn",
     "Decision",
@@ -28,6 +30,9 @@ __all__ = [
     "TopicMove",
 ]
 
+FIRST_SECOND, LAST_SECOND = -6.2e10, 1e11
+"""Bounds of times, in seconds since the epoch: years 5 to 5138, of which calendars tell month and year whatever
+the time zone. Larger numbers are milliseconds."""
 PageId = NewType("PageId", int)
 """Identity of a page inside its store: positive, assigned at append, never used again."""
 

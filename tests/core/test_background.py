@@ -250,13 +250,6 @@ def test_question_words_and_helpers_are_english_stop_words() -> None:
     assert len(ENGLISH_STOP_WORDS) >= 180
 
 
-def test_japanese_and_korean_lists_hold_their_own_script_only() -> None:
-    assert all(re.fullmatch(r"[\u3040-\u30ff]+", word) for word in stopwords.JAPANESE_STOP_SEQUENCES)
-    assert all(re.fullmatch(r"[\uac00-\ud7a3]+", word) for word in stopwords.KOREAN_PARTICLES)
-    lengths = [len(word) for word in stopwords.KOREAN_PARTICLES]
-    assert lengths == sorted(lengths, reverse=True)
-
-
 # Simplified forms
 
 

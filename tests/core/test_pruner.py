@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from context_gatekeeper.core.cuts import CUT_MARK
 from context_gatekeeper.core.pruner import PrunedBlock, PruneParams, prune_block, shrink_to_tokens
-from context_gatekeeper.core.text import CUT_MARK, split_sentences
+from context_gatekeeper.core.text import split_sentences
 from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
 
 ANY_TEXT = st.text(st.characters(), max_size=80)

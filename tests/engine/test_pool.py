@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from context_gatekeeper.engine.pool import PagePool, TurnDraft
-from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.errors import ConfigError, StoreError
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores import open_store
-from context_gatekeeper.types import Role
+from context_gatekeeper.types import PageDraft, Role
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -108,3 +108,13 @@ def test_settings_keep_their_first_order_and_none_removes_one(store: PageStore) 
     pool.set_setting("language", None)
     assert dict(pool.settings()) == {"style": "short"}
     assert pool.session == "talk"
+
+
+def test_half_a_turn_put_there_by_hand_is_named(store: PageStore) -> None:
+    pool = PagePool(store, "share", "talk")
+    pool.append_turn(0, draft("whole"))
+    store.append("share", "talk", [PageDraft(1, Role.USER, "half")])
+    with pytest.raises(StoreError, match=r"turn 1 of session 'talk': it has no assistant page; append that page"):
+        list(pool.turns())
+    store.append("share", "talk", [PageDraft(1, Role.ASSISTANT, "")])
+    assert [turn.user.text for turn in pool.turns()] == ["whole", "half"]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_gatekeeper.core.assembler import lay_out_block
+from context_gatekeeper.core.cuts import CUT_MARK
 from context_gatekeeper.core.profiles import profile_named
-from context_gatekeeper.core.text import CUT_MARK
 from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.scheduler import ContextScheduler

@@ -75,6 +75,8 @@ class OnTerminal:
 
     def __init__(self, folder: Path, *arguments: object, env: Mapping[str, str] | None = None) -> None:
         self._ours, theirs = pty.openpty()
+        # A suite that runs in the background ignores Ctrl-C, and so would what it starts.
+        ours = signal.signal(signal.SIGINT, signal.SIG_DFL)
         self._process = subprocess.Popen(
             [*COMMAND, *map(str, arguments)],
             cwd=folder,
@@ -84,6 +86,7 @@ class OnTerminal:
             stderr=theirs,
             start_new_session=True,
         )
+        signal.signal(signal.SIGINT, ours)
         os.close(theirs)
         self.shown = ""
 

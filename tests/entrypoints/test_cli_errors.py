@@ -5,11 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.entrypoints.running import EXAMPLE_EN, EXAMPLE_ZH, cgk_json, error_line, run_cgk
+from context_gatekeeper import ContextGatekeeper
+from tests.entrypoints.running import (
+    COMMAND,
+    EXAMPLE_EN,
+    EXAMPLE_ZH,
+    cgk_json,
+    environment,
+    error_line,
+    run_cgk,
+)
 
 GOOD_LINE = json.dumps({"turns": [{"user_text": "hi", "assistant_text": "yo"}]})
 
@@ -23,6 +34,7 @@ def digests(folder: Path) -> dict[str, str]:
     [
         (("--budget", "0"), ("token_budget 0", "pass 1 or more")),
         (("--budget", "-5"), ("token_budget -5", "pass 1 or more")),
+        (("--budget", "1" + "0" * 400), ("token_budget 1000", "no prompt has so many tokens")),
         (("--budget", "many"), ("--budget", "not a valid integer")),
         (("--profile", "fuzzy"), ("profile 'fuzzy'", "strict, recall")),
         (("--conversation", "nobody"), ("conversation 'nobody'", "take one of assistant-en")),
@@ -110,3 +122,69 @@ def test_a_bad_setting_in_the_environment_is_named(tmp_path: Path, env: dict[str
 def test_evaluations_refuse_in_the_same_way(tmp_path: Path) -> None:
     line = error_line(run_cgk(tmp_path, "eval", "followups", "--data", "gone.jsonl"))
     assert "cgk eval followups" in line
+
+
+# -- stores that are asked without a file ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["select", "explain"])
+def test_asking_a_store_that_is_not_there_makes_none(tmp_path: Path, command: str) -> None:
+    for store in ("gone.db", "sqlite:gone.db", "folder/gone.db"):
+        line = error_line(run_cgk(tmp_path, command, "--query", "x", "--store", store))
+        assert f"store {store}: there is no such file" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["select", "explain"])
+def test_a_session_that_the_store_does_not_hold_is_named_with_those_it_holds(tmp_path: Path, command: str) -> None:
+    cgk_json(tmp_path, "select", EXAMPLE_EN, "--query", "x", "--store", "pool.db")
+    before = digests(tmp_path)
+    for session in ((), ("--session", "other")):
+        line = error_line(run_cgk(tmp_path, command, "--query", "x", "--store", "pool.db", *session))
+        assert f"session '{session[1] if session else 'default'}': pool.db does not hold it" in line
+        assert "--session with one of assistant-en" in line
+    assert digests(tmp_path) == before
+    assert cgk_json(tmp_path, command, "--query", "x", "--store", "pool.db", "--session", "assistant-en")["turns"] == 24
+
+
+def test_a_store_without_conversations_says_so(tmp_path: Path) -> None:
+    ContextGatekeeper(store=tmp_path / "pool.db").close()
+    line = error_line(run_cgk(tmp_path, "select", "--query", "x", "--store", "pool.db"))
+    assert "pool.db holds no conversation; name a FILE" in line
+
+
+def test_one_conversation_brought_in_by_several_processes_is_stored_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as executor:
+        calls = [
+            executor.submit(cgk_json, tmp_path, "select", EXAMPLE_EN, "--query", "x", "--store", "pool.db")
+            for _ in range(4)
+        ]
+        assert [call.result()["turns"] for call in calls] == [24] * 4
+
+
+# -- output that cannot be written -----------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("arguments", ["demo", "demo --json", "config", "--help", "select --help", "eval --help"])
+def test_output_that_cannot_be_written_is_one_line(tmp_path: Path, arguments: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments.split()],
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert line.startswith("error: standard output: it cannot be written to")
+    assert "; free space" in line
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_an_error_that_cannot_be_said_still_has_its_exit_code(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, "sing"], cwd=tmp_path, env=environment(tmp_path), stderr=full)
+    assert done.returncode == 2

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unicodedata import east_asian_width
 
 import pytest
 
@@ -16,6 +17,8 @@ from tests.entrypoints.running import EXAMPLE_EN, OnTerminal, cgk_json, environm
 HIGHLIGHT = "\x1b[38;2;94;234;212m"
 ERROR = "\x1b[38;2;248;113;113m"
 ESCAPE = "\x1b"
+LEAST_COLUMNS = 59
+"""Of the table of blocks: numbers and reasons are never cut."""
 SELECT = ("select", EXAMPLE_EN, "--query", "What lock_timeout did we set for the orders migration in Postgres?")
 
 
@@ -23,6 +26,27 @@ def test_no_colour_goes_into_a_pipe_even_when_asked_for(tmp_path: Path) -> None:
     for arguments in (SELECT, ("explain", *SELECT[1:]), ("demo",), ("select", "gone", "--query", "x")):
         result = run_cgk(tmp_path, "--color", *arguments)
         assert ESCAPE not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("columns", [50, 60, 80, 120])
+def test_tables_fit_the_terminal(tmp_path: Path, columns: int) -> None:
+    shown = {}
+    for name, arguments in (("demo", ("demo",)), ("select", SELECT)):
+        with OnTerminal(tmp_path, *arguments, env={"COLUMNS": str(columns)}) as terminal:
+            assert terminal.end() == 0
+        rows = [line for line in terminal.shown.splitlines() if line.startswith("|")]
+        shown[name] = max(terminal_columns(row) for row in rows)
+    assert min(columns, 80) - 2 <= shown["demo"] <= max(columns, LEAST_COLUMNS)
+    assert shown["select"] <= max(columns, LEAST_COLUMNS)
+
+
+def terminal_columns(text: str) -> int:
+    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def test_tables_in_a_pipe_are_as_wide_as_ever(tmp_path: Path) -> None:
+    narrow, wide = (run_cgk(tmp_path, "demo", env={"COLUMNS": columns}).stdout for columns in ("40", "200"))
+    assert narrow == wide
 
 
 def test_the_palette_colours_a_terminal_when_asked_for(tmp_path: Path) -> None:

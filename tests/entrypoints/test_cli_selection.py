@@ -11,7 +11,7 @@ import pytest
 from context_gatekeeper.core.topic_gate import OVERLAP_CONTINUE_THRESHOLD
 from context_gatekeeper.gatekeeper import ContextGatekeeper
 from context_gatekeeper.transcripts import read_conversations
-from tests.entrypoints.running import COMMAND, EXAMPLE_EN, EXAMPLE_ZH, cgk_json, environment, run_cgk
+from tests.entrypoints.running import COMMAND, EXAMPLE_EN, EXAMPLE_ZH, cgk_json, environment, error_line, run_cgk
 
 QUERY_EN = "What lock_timeout did we set for the orders migration in Postgres?"
 QUERY_ZH = "小猫第二针疫苗什么时候打？"
@@ -114,7 +114,8 @@ def test_a_session_name_with_odd_characters_names_a_session_of_its_own(tmp_path:
     kept = cgk_json(tmp_path, "select", EXAMPLE_EN, "--query", "x", "--store", "pool.db", "--session", name)
     assert kept["turns"] == 24
     assert cgk_json(tmp_path, "select", "--query", "x", "--store", "pool.db", "--session", name)["conversation"] == name
-    assert cgk_json(tmp_path, "select", "--query", "x", "--store", "pool.db", "--session", "other")["turns"] == 0
+    other = run_cgk(tmp_path, "select", "--query", "x", "--store", "pool.db", "--session", "other")
+    assert f"add --session with one of {name}" in error_line(other)
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith("pool.db")] == []
 
 

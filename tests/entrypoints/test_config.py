@@ -126,3 +126,33 @@ def test_an_unreadable_env_file_is_named(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"A=\xff\n")
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path)
+
+
+def test_an_env_file_of_another_program_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "server.port=80\nmy-name='x'\nPEM=\"-----BEGIN\nnonsense\n# kept\n-----END\" # a key\nCGK_BUDGET=7\nOPEN='\n"
+    )
+    assert load(tmp_path).budget == 7
+    assert read_env_file(tmp_path / ".env") == {
+        "server.port": "80",
+        "my-name": "x",
+        "PEM": "-----BEGIN\nnonsense\n# kept\n-----END",
+        "CGK_BUDGET": "7",
+        "OPEN": "'",
+    }
+
+
+@pytest.mark.parametrize("line", ["NAME", "=x", "A B=c", "'A'=c", "NAME: value", "a" * 100_000])
+def test_a_line_without_a_name_and_a_value_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / ".env").write_text(f"A=1\n{line}\n")
+    with pytest.raises(ConfigError, match=r"\.env, line 2: it is not NAME=value") as refusal:
+        load(tmp_path)
+    assert len(str(refusal.value)) < 300
+
+
+def test_a_store_in_the_home_folder_is_found_without_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "context-gatekeeper.toml").write_text('store = "~/talk.db"\n')
+    assert load(tmp_path).store == str(tmp_path / "talk.db")
+    assert load(tmp_path, {"CGK_STORE": "~/other.db"}).store == str(tmp_path / "other.db")
+    assert load(tmp_path, {"CGK_STORE": "a~b.db"}).store == "a~b.db"

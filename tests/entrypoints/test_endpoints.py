@@ -41,6 +41,8 @@ def test_a_provider_needs_only_its_key(tmp_path: Path, provider: str, url: str, 
         ("http://h/anthropic", "http://h/anthropic/v1/messages", Route.MESSAGES),
         ("http://h/anthropic/v1", "http://h/anthropic/v1/messages", Route.MESSAGES),
         ("http://h/v1/messages", "http://h/v1/messages", Route.MESSAGES),
+        ("http://h/v1?key=1", "http://h/v1/chat/completions?key=1", Route.CHAT_COMPLETIONS),
+        ("http://[::1]:80/v1", "http://[::1]:80/v1/chat/completions", Route.CHAT_COMPLETIONS),
     ],
 )
 def test_an_address_tells_its_route_and_missing_parts_are_added(
@@ -73,6 +75,12 @@ def test_a_url_gets_only_the_key_that_was_meant_for_it(tmp_path: Path) -> None:
         ("ftp://h/v1", {}, "m", ("provider 'ftp://h/v1'", "http(s) URL")),
         ("http://", {}, "m", ("provider 'http://'", "http(s) URL")),
         ("http://h/v1", {}, None, ("no model is named", "--model")),
+        ("http://[::1", {}, "m", ("provider 'http://[::1'", "http(s) URL")),
+        ("http://h:99999/v1", {}, "m", ("provider 'http://h:99999/v1'", "http(s) URL")),
+        ("http://h:port/v1", {}, "m", ("provider 'http://h:port/v1'", "http(s) URL")),
+        ("openai", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "h/v1"}, None, ("OPENAI_BASE_URL", "api.openai.com")),
+        ("openai", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://[::"}, None, ("OPENAI_BASE_URL", "correct it")),
+        ("openai", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "ftp://h"}, None, ("OPENAI_BASE_URL", "http(s)")),
     ],
 )
 def test_what_is_missing_is_named_with_the_next_step(
@@ -82,3 +90,9 @@ def test_what_is_missing_is_named_with_the_next_step(
         endpoint(tmp_path, provider, env, model)
     for part in parts:
         assert part in str(caught.value)
+
+
+def test_a_password_in_an_address_is_used_and_not_shown(tmp_path: Path) -> None:
+    found = endpoint(tmp_path, "http://ann:secret@h:1/v1", model="m")
+    assert found.url == "http://ann:secret@h:1/v1/chat/completions"
+    assert found.shown_url == "http://h:1/v1/chat/completions"

@@ -47,3 +47,9 @@ def test_byte_by_byte_gives_the_same_events() -> None:
 def test_an_event_counts_only_with_the_blank_line_behind_it(end: bytes) -> None:
     assert list(read_events([b"data: x" + end])) == []
     assert list(read_events([b"data: x" + end + end])) == [ServerSentEvent("message", "x")]
+
+
+def test_a_line_of_many_pieces_costs_its_length() -> None:
+    pieces, piece = 20_000, b"x" * 1000  # put together anew for each piece, they would be 200 GB of copying
+    (event,) = read_events([b"data: ", *[piece] * pieces, b"\n\n"])
+    assert len(event.data) == pieces * len(piece)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from threading import Thread
 
 import pytest
@@ -17,6 +19,7 @@ from context_gatekeeper.errors import ConfigError, UpstreamError
 from context_gatekeeper.testing import FakeProvider, FakeReply
 
 ROUTES = (Route.CHAT_COMPLETIONS, Route.MESSAGES)
+MANY_BYTES = 33 * 1024 * 1024
 ASK = [{"role": "user", "content": "你好 redis?"}]
 
 
@@ -99,6 +102,7 @@ def test_halves_of_surrogate_pairs_do_not_stop_the_request(route: Route) -> None
         (FakeReply("too long", status=413), "413 (too long)", "lower --budget"),
         (FakeReply("oops", status=503), "503 (oops)", "later"),
         (FakeReply("odd", status=422), "422 (odd)", "the request"),
+        (FakeReply("over there", status=308), "308 (over there)", "check the address"),
         (FakeReply("login fail", base_resp_code=1004), "code 1004 (login fail)", "check MINIMAX_API_KEY"),
         (FakeReply("insufficient balance", base_resp_code=1008), "code 1008", "top up"),
         (FakeReply("unknown", base_resp_code=1000), "code 1000", "later"),
@@ -163,14 +167,25 @@ class RawServer:
     def serve(self) -> None:
         connection, _ = self._socket.accept()
         with connection, self._socket:
-            while b"\r\n\r\n" not in connection.recv(65536):
-                pass
-            connection.sendall(self._answer)
+            request = b""
+            while b"\r\n\r\n" not in request:
+                request += connection.recv(65536)
+            head, _, body = request.partition(b"\r\n\r\n")
+            (length,) = re.findall(rb"content-length: (\d+)", head, re.IGNORECASE)
+            missing = int(length) - len(body)
+            while missing > 0:  # what is left unread would break the connection off
+                missing -= len(connection.recv(65536))
+            with suppress(ConnectionError):  # a client that has heard enough hangs up
+                connection.sendall(self._answer)
 
 
 def ask_raw(content_type: str, content: bytes) -> Reply:
     head = f"HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {len(content)}\r\n\r\n"
-    server = RawServer(head.encode() + content)
+    return ask_bytes(head.encode() + content)
+
+
+def ask_bytes(answer: bytes) -> Reply:
+    server = RawServer(answer)
     thread = Thread(target=server.serve)
     thread.start()
     try:
@@ -236,3 +251,64 @@ def test_without_httpx_the_error_names_the_install_command() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown == 'httpx: it is not installed; run: pip install "context-gatekeeper[chat]"\n'
+
+
+@pytest.mark.parametrize(
+    ("content_type", "content"),
+    [
+        ("text/event-stream", b"data: " + b"x" * MANY_BYTES),
+        ("text/event-stream", (b'data: {"choices": [{"delta": {"content": "' + b"on " * 9999 + b'"}}]}\n\n') * 1200),
+        ("text/event-stream", (b":" + b" " * 99_999 + b"\n") * (MANY_BYTES // 100_000)),
+        ("application/json", b" " * MANY_BYTES),
+    ],
+    ids=["one line", "many pieces", "comments", "blanks"],
+)
+def test_an_answer_without_end_is_given_up_before_it_fills_the_memory(content_type: str, content: bytes) -> None:
+    with pytest.raises(UpstreamError, match=r"odd: its answer is longer than 32 MiB; ask again"):
+        ask_raw(content_type, content)
+
+
+def test_blanks_before_an_answer_cost_their_length() -> None:
+    blank = b'data: {"choices": [{"delta": {"content": "' + b" " * 1000 + b'"}}]}\n\n'
+    said = b'data: {"choices": [{"delta": {"content": "ha"}, "finish_reason": "stop"}]}\n\n'
+    assert ask_raw("text/event-stream", blank * 20_000 + said).text == "ha"
+
+
+@pytest.mark.parametrize("count", ["9" * 400, "1e400", "-5", "true", '"7"', "[7]", "null"])
+def test_a_count_that_no_call_can_have_is_no_count(count: str) -> None:
+    said = '{"choices": [{"delta": {"content": "ha"}, "finish_reason": "stop"}]'
+    event = f'data: {said}, "usage": {{"prompt_tokens": {count}}}}}\n\n'
+    assert ask_raw("text/event-stream", event.encode()).usage.prompt_tokens == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        (b"", "the connection broke"),
+        (b"\xff\xfe garbage\r\n\r\n", "the connection broke"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{", "the connection broke"),
+        (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\nnope", "the connection broke"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", "something else than a JSON object"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 200000\r\n\r\n" + b"[" * 200_000, "something else than a JSON object"),
+        (b"HTTP/1.1 502 Bad\r\ncontent-length: 9000000\r\n\r\n" + b"x" * 9_000_000, "it answered 502 (xxx"),
+        (b"HTTP/1.1 500 Oops\r\ncontent-type: text/plain; charset=no\r\ncontent-length: 1\r\n\r\n\xff", "500 (\ufffd)"),
+    ],
+)
+def test_whatever_a_service_sends_is_an_error_that_names_it(answer: bytes, cause: str) -> None:
+    with pytest.raises(UpstreamError) as caught:
+        ask_bytes(answer)
+    assert caught.value.thing == "odd"
+    assert cause in caught.value.cause
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ALL_PROXY", "socks5://127.0.0.1:9"), ("SSL_CERT_FILE", "gone.pem"), ("SSL_CERT_FILE", __file__)],
+)
+def test_a_proxy_or_certificate_that_cannot_be_used_is_named_with_its_variables(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError, match=rf"proxy or certificates .*{name}"):
+        ChatClient(Endpoint("odd", "http://127.0.0.1:9/v1/chat/completions", Route.CHAT_COMPLETIONS, "m"))

@@ -74,70 +74,83 @@ def write_files(folder: Path, files: dict[str, bytes]) -> Path:
     return folder / "pages.db"
 
 
-def check_only_right_answers(original: Original, path: Path, *, may_be_shorter: bool) -> int:
-    """Read everything; each answer is right or a StoreError. Returns the number of errors.
+def check_only_right_answers(original: Original, path: Path, *, may_be_shorter: bool) -> Answers:
+    """Read everything; each answer is right or a StoreError. Returns how the reads went.
 
     Args:
         original: the truth.
         path: the damaged store.
         may_be_shorter: a damaged log may have lost its newest appends.
     """
-    errors = Errors()
-    store = errors.caught(lambda: SqliteStore(path))
+    answers = Answers()
+    store = answers.caught(lambda: SqliteStore(path))
     if store is None:
-        return errors.total
+        return answers
     for place in SESSIONS:
-        _check_session(original, store, place, errors, may_be_shorter=may_be_shorter)
-    names = errors.caught(lambda: store.sessions("pool"))
+        _check_session(original, store, place, answers, may_be_shorter=may_be_shorter)
+    names = answers.caught(lambda: store.sessions("pool"))
     if names is not None and not may_be_shorter:
         assert names == ("one", "two")
     store.close()
-    return errors.total
+    return answers
 
 
-class Errors:
-    """Counts StoreErrors; anything else is a failure of the test."""
+class Answers:
+    """Counts StoreErrors; any other error is a failure of the test."""
 
     def __init__(self) -> None:
-        self.total = 0
+        self.errors = 0
+        self.unknown_pages = 0
+        """Pages whose id is said to be unknown."""
+        self.is_shorter = False
+        """Whether a read gave fewer pages than were written, and no error."""
+
+    @property
+    def outcome(self) -> str:
+        """How the reads went, in words."""
+        if self.errors:
+            return "damage said"
+        is_less = self.is_shorter or self.unknown_pages
+        return "the newest appends of a damaged log are gone, the rest is right" if is_less else "everything is right"
 
     def caught(self, call: Callable[[], Any]) -> Any:
         """What the call returns; None when the store refused."""
         try:
             return call()
         except StoreError:
-            self.total += 1
+            self.errors += 1
             return None
 
 
 def _check_session(
-    original: Original, store: SqliteStore, place: tuple[str, str], errors: Errors, *, may_be_shorter: bool
+    original: Original, store: SqliteStore, place: tuple[str, str], answers: Answers, *, may_be_shorter: bool
 ) -> None:
     truth = original.pages[place]
-    pages = errors.caught(lambda: list(store.scan(*place)))
+    pages = answers.caught(lambda: list(store.scan(*place)))
     if pages is not None:
         assert pages == truth[: len(pages)]
+        answers.is_shorter |= len(pages) < len(truth)
         assert may_be_shorter or len(pages) == len(truth)
-    count = errors.caught(lambda: store.page_count(*place))
+    count = answers.caught(lambda: store.page_count(*place))
     assert count is None or count == len(truth) or (may_be_shorter and count < len(truth))
     for page in truth:
-        _check_page(store, page, errors)
-    index = errors.caught(lambda: store.postings(*place))
+        _check_page(store, page, answers)
+    index = answers.caught(lambda: store.postings(*place))
     if index is not None:
         indexed = truth if pages is None else pages
         for term in ("word", "answer", "Ann"):
             expected = [page.ordinal for page in indexed if term in page.terms]
             found = list(index.ordinals(term))
             assert found == expected or (may_be_shorter and found == expected[: len(found)])
-    settings = errors.caught(lambda: store.settings(*place))
+    settings = answers.caught(lambda: store.settings(*place))
     assert settings is None or settings == original.settings[place] or may_be_shorter
 
 
-def _check_page(store: SqliteStore, page: Page, errors: Errors) -> None:
+def _check_page(store: SqliteStore, page: Page, answers: Answers) -> None:
     try:
-        found = errors.caught(lambda: store.get(page.pool, [page.page_id]))
+        found = answers.caught(lambda: store.get(page.pool, [page.page_id]))
     except PageNotFoundError:
-        errors.total += 1
+        answers.unknown_pages += 1
     else:
         assert found in (None, (page,))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -268,4 +269,48 @@ def test_a_file_that_lost_its_tables_is_damaged_not_empty(path: Path, raw: sqlit
         store.page_count("p", "s")
     with pytest.raises(StoreDamagedError, match="no such table"):
         store.append("p", "s", turn(3))
+    store.close()
+
+
+@pytest.mark.parametrize("what", ["removed", "replaced", "folder removed"])
+def test_a_file_that_went_away_while_open_takes_no_more_appends(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "folder" / "pages.db"
+    store, other = SqliteStore(path), SqliteStore(tmp_path / "other.db")
+    store.append("p", "s", turn(0))
+    if what == "removed":
+        path.unlink()
+    elif what == "replaced":
+        (tmp_path / "other.db").rename(path)
+    else:
+        shutil.rmtree(path.parent)
+    calls = (lambda: store.append("p", "s", turn(1)), lambda: store.set_setting("p", "s", "language", "en"))
+    for call in calls:
+        with pytest.raises(StoreError, match=r"pages\.db: its file was removed or replaced .*nothing was stored"):
+            call()
+    store.close()
+    other.close()
+
+
+def test_a_file_that_came_back_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "pages.db"
+    store = SqliteStore(path)
+    store.append("p", "s", turn(0))
+    path.rename(tmp_path / "away.db")
+    with pytest.raises(StoreError, match="removed or replaced"):
+        store.append("p", "s", turn(1))
+    (tmp_path / "away.db").rename(path)
+    store.append("p", "s", turn(1))
+    store.close()
+    again = SqliteStore(path)
+    assert again.page_count("p", "s") == 4
+    again.close()
+
+
+def test_a_change_of_the_working_folder_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = SqliteStore("pages.db")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    store.append("p", "s", turn(0))
+    assert store.page_count("p", "s") == 2
     store.close()

@@ -114,3 +114,11 @@ def test_a_broken_tree_is_named_by_its_place_in_the_file(tmp_path: Path, convers
     with pytest.raises(TranscriptError, match="conversation 2") as caught:
         read(tmp_path / "c.json", entry(), conversation)
     assert cause in str(caught.value)
+
+
+@pytest.mark.parametrize("parent", [["x"], {"x": 1}, 5, True])
+def test_a_parent_that_is_no_id_is_an_error_and_no_crash(tmp_path: Path, parent: object) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps([{"mapping": {"a": {"parent": parent, "message": None}}}]))
+    with pytest.raises(TranscriptError, match=r"named and not there.*export the data again"):
+        read_conversations(path)

@@ -115,3 +115,11 @@ def test_a_line_of_another_form_is_named_with_its_cause(tmp_path: Path, entry: d
     assert f"{path}, line 2" in str(caught.value)
     assert cause in str(caught.value)
     assert caught.value.next_step
+
+
+def test_the_name_of_a_person_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    lines = [{"speaker": "Ann\nSmith", "text": "asked"}, {"speaker": "Ben", "text": "answered"}]
+    path.write_text(json.dumps({"turns": lines}))
+    (conversation,) = read_conversations(path)
+    assert conversation.turns[0].speakers == ("Ann Smith", "Ben")

@@ -31,6 +31,11 @@ def epoch(*parts: int) -> float:
         (1_700_000_000_250, 1_700_000_000.25),
         ("1700000000", 1_700_000_000.0),
         (0, 0.0),
+        (-6.2e10, -6.2e10),
+        (9.99e10, 9.99e10),
+        (1e11, 1e8),
+        (9.99e13, 9.99e10),
+        (-6e13, -6e10),
     ],
 )
 def test_a_time_becomes_seconds_since_the_epoch_in_utc(written: object, seconds: float) -> None:
@@ -39,7 +44,10 @@ def test_a_time_becomes_seconds_since_the_epoch_in_utc(written: object, seconds:
 
 @pytest.mark.parametrize(
     "written",
-    ["", "tomorrow", "2025-13-40", "25:99 pm on 8 May, 2023", None, True, [], 10**400, float("nan"), float("inf")],
+    [
+        *("", "tomorrow", "2025-13-40", "25:99 pm on 8 May, 2023", None, True, [], 10**400, float("nan"), float("inf")),
+        *(1e14, -6.3e10, -9e10, -9e13, "0001-01-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"),
+    ],
 )
 def test_what_is_no_time_gives_none(written: object) -> None:
     assert parse_time(written) is None

@@ -24,6 +24,7 @@ import snowballstemmer
 
 from context_gatekeeper.core.background import ENGLISH_STOP_WORDS, cut_function_words, simplify_han
 from context_gatekeeper.core.text import normalise_text
+from context_gatekeeper.errors import ConfigError
 
 __all__ = [
     "ANCHOR_PARAMS",
@@ -371,7 +372,12 @@ def extract_anchors(
     Returns:
         ``{anchor: IDF}``, anchors in lower case as written, in reading order; n-grams under the floor
         are left out. Two spellings with one stem are one anchor. Empty for a text without anchors.
+
+    Raises:
+        ConfigError: ``text`` is no str.
     """
+    if not isinstance(text, str):
+        raise ConfigError("text", f"it is a {type(text).__name__}, not a text", "pass a str")
     scan = scan_anchors(text, params)
     found: dict[str, float] = {}
     for term in scan.counts:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from context_gatekeeper.core.text import cut_head_tail, is_fence, sentence_spans
+from context_gatekeeper.core.cuts import cut_head_tail
+from context_gatekeeper.core.fences import is_fence
+from context_gatekeeper.core.text import sentence_spans
 
 __all__ = ["PRUNE_PARAMS", "PruneParams", "PrunedBlock", "prune_block", "shrink_to_tokens"]
 

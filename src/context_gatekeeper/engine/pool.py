@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.errors import ConfigError, StoreError
 from context_gatekeeper.ports import PageStore, Postings
 from context_gatekeeper.types import Page, PageDraft, Role
 
@@ -58,6 +58,7 @@ class PagePool:
         self._pool = pool
         self._session = session
         self._turns: OrderedDict[int, StoredTurn] = OrderedDict()
+        self._postings: Postings | None = None
 
     @property
     def session(self) -> str:
@@ -71,8 +72,15 @@ class PagePool:
 
     @property
     def postings(self) -> Postings:
-        """The session's index, caught up."""
-        return self._store.postings(self._pool, self._session)
+        """The session's index as of the last `refresh` and the appends of this pool since.
+
+        It must not know turns that the topics do not know yet, so that others' turns come in by `refresh` alone.
+        """
+        return self._caught_up() if self._postings is None else self._postings
+
+    def refresh(self) -> int:
+        """Let the index take in what was stored meanwhile, by whomever; the turns it knows then."""
+        return self._caught_up().block_count
 
     def append_turn(self, turn_id: int, draft: TurnDraft) -> StoredTurn:
         """Store a turn's two pages, all or nothing. Raises ConfigError when ``turn_id`` is taken."""
@@ -101,9 +109,16 @@ class PagePool:
         )
 
     def turns(self, from_turn: int = 0) -> Iterator[StoredTurn]:
-        """The turns from ``from_turn`` on, in order."""
+        """The turns from ``from_turn`` on, in order. Raises StoreError for a turn of one page, put there by hand."""
         pages = iter(self._store.scan(self._pool, self._session, from_ordinal=2 * from_turn))
-        for user, assistant in zip(pages, pages, strict=True):
+        for user in pages:
+            assistant = next(pages, None)
+            if assistant is None:
+                raise StoreError(
+                    f"turn {user.turn_id} of session {self._session!a}",
+                    "it has no assistant page",
+                    "append that page to the store, with the text '' when there is no answer",
+                )
             yield StoredTurn(user, assistant)
 
     def set_setting(self, key: str, value: str | None) -> None:
@@ -113,6 +128,10 @@ class PagePool:
     def settings(self) -> Mapping[str, str]:
         """The session's named texts, in the order in which they were set."""
         return self._store.settings(self._pool, self._session)
+
+    def _caught_up(self) -> Postings:
+        self._postings = self._store.postings(self._pool, self._session)
+        return self._postings
 
     def _remember(self, turn: StoredTurn) -> None:
         self._turns[turn.turn_id] = turn

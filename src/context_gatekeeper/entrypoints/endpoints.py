@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from context_gatekeeper.config import PROVIDERS, Config
 from context_gatekeeper.errors import ConfigError
@@ -13,6 +14,7 @@ __all__ = ["Endpoint", "Route", "endpoint_of"]
 
 _VERSION = "/v1"
 _URL_KEY_VARIABLE = "CGK_API_KEY"
+_USER_INFO = re.compile(r"//[^/?#]*@")
 _FIRST_PRINTABLE, _LAST_PRINTABLE = "!", "~"
 
 
@@ -37,6 +39,11 @@ class Endpoint:
     key_variable: str = _URL_KEY_VARIABLE
     """Variable that holds the key, for errors."""
 
+    @property
+    def shown_url(self) -> str:
+        """The address as errors show it: without a name and password in it."""
+        return _USER_INFO.sub("//", self.url, count=1)
+
 
 def endpoint_of(config: Config) -> Endpoint:
     """The service that the settings name.
@@ -60,23 +67,37 @@ def endpoint_of(config: Config) -> Endpoint:
         )
     model = config.model or config.secrets.get(provider.model_variable) or provider.model
     base_url = config.secrets.get(provider.url_variable) or provider.base_url
+    if _host(base_url) is None:
+        raise ConfigError(
+            provider.url_variable, "it is no http(s) address", f"correct it, or unset it for {provider.base_url}"
+        )
     route = Route.MESSAGES if provider.name == "anthropic" else _route(base_url)
     return Endpoint(provider.name, _route_url(base_url, route), route, model, key, provider.key_variable)
 
 
 def _endpoint_of_url(config: Config) -> Endpoint:
-    parts = urlsplit(config.provider)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    host = _host(config.provider)
+    if host is None:
         raise ConfigError(
             f"provider {config.provider!r}",
-            "there is no such provider",
+            "there is no such provider and it is no http(s) address",
             f"use {', '.join(PROVIDERS)} or an http(s) URL",
         )
     if not config.model:
-        raise ConfigError(f"provider {parts.hostname}", "no model is named", "add --model NAME or set CGK_MODEL")
+        raise ConfigError(f"provider {host}", "no model is named", "add --model NAME or set CGK_MODEL")
     route = _route(config.provider)
     key = _checked_key(config.api_key, _URL_KEY_VARIABLE)
-    return Endpoint(parts.hostname, _route_url(config.provider, route), route, config.model, key)
+    return Endpoint(host, _route_url(config.provider, route), route, config.model, key)
+
+
+def _host(url: str) -> str | None:
+    """Name of the host of an http(s) address; None when it is no such address."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in {"http", "https"} and parts.port != 0  # a bad port raises
+    except ValueError:
+        return None
+    return (parts.hostname or None) if is_address else None
 
 
 def _route(url: str) -> Route:
@@ -85,12 +106,13 @@ def _route(url: str) -> Route:
 
 
 def _route_url(url: str, route: Route) -> str:
-    base = url.rstrip("/")
-    if base.endswith(route):
-        return base
-    # OpenAI's base addresses hold the version (a path of their own may replace it), Anthropic's do not.
-    has_version = base.endswith(_VERSION) or (route is Route.CHAT_COMPLETIONS and bool(urlsplit(base).path))
-    return f"{base}{route}" if has_version else f"{base}{_VERSION}{route}"
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    if not path.endswith(route):
+        # OpenAI's base addresses hold the version (a path of their own may replace it), Anthropic's do not.
+        has_version = path.endswith(_VERSION) or (route is Route.CHAT_COMPLETIONS and bool(path))
+        path += route if has_version else f"{_VERSION}{route}"
+    return urlunsplit(parts._replace(path=path))
 
 
 def _checked_key(key: str | None, variable: str) -> str | None:

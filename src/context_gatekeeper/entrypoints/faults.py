@@ -13,7 +13,7 @@ __all__ = ["base_resp_error", "refusal", "service_message"]
 
 _MOST_MESSAGE_CHARS = 200
 _UNAUTHORISED, _NO_CREDIT, _FORBIDDEN, _NOT_FOUND, _TOO_LARGE, _TOO_MANY = 401, 402, 403, 404, 413, 429
-_SERVER_SIDE = 500
+_FIRST_REFUSAL, _SERVER_SIDE = 400, 500
 _BASE_RESP_STATUS: Mapping[int, int] = {
     1002: _TOO_MANY,
     1004: _UNAUTHORISED,
@@ -73,10 +73,12 @@ def _next_step(endpoint: Endpoint, status: int, retry_after: str | None) -> str:
         _UNAUTHORISED: f"check {endpoint.key_variable}",
         _FORBIDDEN: f"check {endpoint.key_variable} and what it may use",
         _NO_CREDIT: "top up the account",
-        _NOT_FOUND: f"check the address {endpoint.url} and the model {endpoint.model}",
+        _NOT_FOUND: f"check the address {endpoint.shown_url} and the model {endpoint.model}",
         _TOO_LARGE: "lower --budget",
         _TOO_MANY: f"wait {retry_after} s and ask again" if retry_after else "wait a little and ask again",
     }
     if status in steps:
         return steps[status]
+    if status < _FIRST_REFUSAL:
+        return f"check the address {endpoint.shown_url}, the service has moved"
     return "ask again later" if status >= _SERVER_SIDE else f"check the model {endpoint.model} and the request"

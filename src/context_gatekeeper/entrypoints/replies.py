@@ -15,6 +15,8 @@ from context_gatekeeper.errors import UpstreamError
 __all__ = ["ReplyReader", "Usage", "open_reader"]
 
 _END_MARK = "[DONE]"
+_MOST_TOKENS = 10**9
+"""Larger counts are mistakes of the service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS
+    return value if is_count else 0  # type: ignore[return-value]
 
 
 class _ChatCompletionsReader:

@@ -44,16 +44,21 @@ def read_events(chunks: Iterable[bytes]) -> Iterator[ServerSentEvent]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    held = b""
+    held: list[bytes] = []  # pieces of a line that has not ended: put together once, however many there are
     is_first = True
     for chunk in chunks:
-        held += chunk
-        if is_first and len(held) >= len(_BOM):
-            held, is_first = held.removeprefix(_BOM), False
+        may_end = _LINE_END.search(chunk) or (held and held[-1].endswith(b"\r"))
+        held.append(chunk)
+        if not may_end:
+            continue
+        together = b"".join(held)
         # A CR at the very end may be half of a CRLF.
-        certain = held[:-1] if held.endswith(b"\r") else held
+        certain = together[:-1] if together.endswith(b"\r") else together
         *lines, rest = _LINE_END.split(certain)
-        held = rest + held[len(certain) :]
-        yield from lines
-    if held.endswith(b"\r"):
-        yield held[:-1]
+        held = [rest + together[len(certain) :]]
+        for line in lines:
+            yield line.removeprefix(_BOM) if is_first else line
+            is_first = False
+    last = b"".join(held)
+    if last.endswith(b"\r"):
+        yield last[:-1].removeprefix(_BOM) if is_first else last[:-1]

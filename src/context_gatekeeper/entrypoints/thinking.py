@@ -64,6 +64,7 @@ class ThinkSplitter:
             self._inside = True
             self._held = start[len(_OPEN) :]
         elif _OPEN.startswith(start):
+            self._held = start
             return False
         else:
             self._answering = True

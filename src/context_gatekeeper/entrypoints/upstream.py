@@ -30,6 +30,10 @@ CONNECT_ATTEMPTS = 3
 """Only connecting is tried again: a request that was sent may have been answered and billed."""
 CONNECT_PAUSE_SECONDS = 0.2
 _FIRST_REFUSAL = 300
+_MOST_ANSWER_BYTES = 32 * 1024 * 1024
+"""No model says so much in one answer; a service that goes on and on must not fill the memory."""
+_READ_REFUSAL_BYTES = 64 * 1024
+"""What is read of a refusal's text: its message is shortened anyway."""
 _ANTHROPIC_VERSION = "2023-06-01"
 _LEADING_ANSWER = "Said before by the assistant:"
 
@@ -53,7 +57,7 @@ class ChatClient:
         max_tokens: longest answer, where the route wants a limit.
 
     Raises:
-        ConfigError: httpx is not installed.
+        ConfigError: httpx is not installed, or the proxy or certificates that the environment names cannot be used.
     """
 
     def __init__(self, endpoint: Endpoint, *, timeout_seconds: float = 120.0, max_tokens: int = 4096) -> None:
@@ -67,7 +71,15 @@ class ChatClient:
         self.endpoint = endpoint
         self._timeout_seconds = timeout_seconds
         self._max_tokens = max_tokens
-        self._client = httpx.Client(timeout=httpx.Timeout(timeout_seconds, connect=CONNECT_TIMEOUT_SECONDS))
+        try:
+            self._client = httpx.Client(timeout=httpx.Timeout(timeout_seconds, connect=CONNECT_TIMEOUT_SECONDS))
+        except (ImportError, OSError, ValueError, httpx.InvalidURL) as error:
+            # httpx reads both from the environment; SOCKS wants a package of its own.
+            raise ConfigError(
+                "proxy or certificates of the environment",
+                f"they cannot be used ({error})",
+                "correct or unset ALL_PROXY, HTTP_PROXY, HTTPS_PROXY, SSL_CERT_FILE and SSL_CERT_DIR",
+            ) from error
 
     def __enter__(self) -> Self:
         return self
@@ -143,7 +155,7 @@ class ChatClient:
                 response.close()
         except httpx.ConnectError as error:
             raise UpstreamError(
-                name, f"it cannot be reached ({error})", f"check the address {self.endpoint.url}"
+                name, f"it cannot be reached ({error})", f"check the address {self.endpoint.shown_url}"
             ) from error
         except httpx.TimeoutException as error:
             raise UpstreamError(
@@ -152,7 +164,7 @@ class ChatClient:
                 "ask again or raise CGK_TIMEOUT",
             ) from error
         except httpx.InvalidURL as error:
-            raise ConfigError(f"address {self.endpoint.url}", str(error), "correct it") from error
+            raise ConfigError(f"address {self.endpoint.shown_url}", str(error), "correct it") from error
         except httpx.HTTPError as error:
             raise UpstreamError(name, f"the connection broke ({error or type(error).__name__})", "ask again") from error
 
@@ -170,27 +182,49 @@ class ChatClient:
 
     def _read(self, response: httpx.Response, reader: ReplyReader) -> Iterator[ReplyPiece]:
         if response.status_code >= _FIRST_REFUSAL:
-            response.read()
-            raise refusal(
-                self.endpoint, response.status_code, response.text, retry_after=response.headers.get("retry-after")
-            )
+            text = _beginning(response.iter_bytes(), _READ_REFUSAL_BYTES).decode("utf-8", "replace")
+            raise refusal(self.endpoint, response.status_code, text, retry_after=response.headers.get("retry-after"))
+        chunks = self._bounded(response.iter_bytes())
         if response.headers.get("content-type", "").startswith("text/event-stream"):
-            for event in read_events(response.iter_bytes()):
+            for event in read_events(chunks):
                 yield from reader.read_event(event.data)
             yield from reader.close()
             return
-        response.read()
+        content = b"".join(chunks)
         try:
-            body = json.loads(response.content)
+            body = json.loads(content)
         except (ValueError, RecursionError):
             body = None
         if not isinstance(body, dict):
             raise UpstreamError(
                 self.endpoint.name,
                 "it sent something else than a JSON object",
-                f"check the address {self.endpoint.url}",
+                f"check the address {self.endpoint.shown_url}",
             )
         yield from reader.read_body(body)
+
+    def _bounded(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """The chunks, as long as they are no more than an answer can be."""
+        total_bytes = 0
+        for chunk in chunks:
+            total_bytes += len(chunk)
+            if total_bytes > _MOST_ANSWER_BYTES:
+                raise UpstreamError(
+                    self.endpoint.name,
+                    f"its answer is longer than {_MOST_ANSWER_BYTES // 2**20} MiB",
+                    "ask again, or ask for less",
+                )
+            yield chunk
+
+
+def _beginning(chunks: Iterator[bytes], most_bytes: int) -> bytes:
+    """The first bytes of a stream; the rest is not read."""
+    found = b""
+    for chunk in chunks:
+        found += chunk
+        if len(found) >= most_bytes:
+            break
+    return found[:most_bytes]
 
 
 def _messages_form(messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from context_gatekeeper.errors import ConfigError, StoreError
@@ -22,7 +23,13 @@ from context_gatekeeper.stores import rows
 from context_gatekeeper.stores.drafts import check_places, check_setting, checked_drafts
 from context_gatekeeper.stores.names import check_name, check_place
 from context_gatekeeper.stores.postings import PostingIndex
-from context_gatekeeper.stores.sqlite_file import connect_reading, connect_writing, prepare_file, store_errors
+from context_gatekeeper.stores.sqlite_file import (
+    connect_reading,
+    connect_writing,
+    file_identity,
+    prepare_file,
+    store_errors,
+)
 from context_gatekeeper.stores.sqlite_statements import (
     SessionRow,
     add_append,
@@ -83,6 +90,8 @@ class SqliteStore:
         with store_errors(self._path, "opened"):
             self._writer = connect_writing(self._path, busy_timeout_seconds)
             self._reader = connect_reading(self._path, busy_timeout_seconds)
+        self._place = Path(self._path).absolute()  # the working folder may change
+        self._file = file_identity(self._place)
 
     @property
     def path(self) -> str:
@@ -208,6 +217,12 @@ class SqliteStore:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all or nothing. An error of the commit itself leaves the outcome to the append's key."""
         self._check_usable()
+        if file_identity(self._place) != self._file:
+            raise StoreError(
+                f"store {self._path}",
+                "its file was removed or replaced while it was open",
+                "bring the file back, or open the store again; nothing was stored",
+            )
         with self._write_lock, store_errors(self._path, "written"):
             self._writer.execute("BEGIN IMMEDIATE")
             try:

@@ -21,7 +21,15 @@ from typing import TypeVar
 from context_gatekeeper.errors import ConfigError, StoreBusyError, StoreDamagedError, StoreError
 from context_gatekeeper.stores.migrations import APPLICATION_ID, check_version, migrate
 
-__all__ = ["SYNCHRONOUS", "connect_reading", "connect_writing", "prepare_file", "store_errors", "switch_to_log"]
+__all__ = [
+    "SYNCHRONOUS",
+    "connect_reading",
+    "connect_writing",
+    "file_identity",
+    "prepare_file",
+    "store_errors",
+    "switch_to_log",
+]
 
 SYNCHRONOUS = "FULL"
 """Level of the writing connection: a commit returns when the log is on the disk."""
@@ -56,7 +64,7 @@ def prepare_file(path: str, busy_timeout_seconds: float) -> None:
         release. StoreBusyError: locked for too long. StoreError: cannot be made or written.
         The content stays as it was in each case.
     """
-    if not path or "\0" in path:
+    if not path or "\0" in path or not _is_encodable(path):
         raise ConfigError(f"store {path!a}", "it is no file name", "pass the path of a file")
     try:
         _make_missing(Path(path))
@@ -91,6 +99,15 @@ def connect_reading(path: str, busy_timeout_seconds: float) -> sqlite3.Connectio
     return connection
 
 
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """What tells the file from any other, whatever its name; None when it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def switch_to_log(connection: sqlite3.Connection, path: str) -> None:
     """Turn the write-ahead log on. Raises StoreError where the file system cannot have one."""
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -112,6 +129,15 @@ def _connect(path: str, busy_timeout_seconds: float, query: str = "mode=rw") -> 
     )
     connection.text_factory = bytes
     return connection
+
+
+def _is_encodable(path: str) -> bool:
+    """Whether the file system can have such a name: half surrogate pairs of no undecodable byte cannot be written."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _make_missing(path: Path) -> None:

@@ -64,7 +64,7 @@ def _branch(entry: Mapping[str, Any], mapping: Mapping[str, Any], place: Place) 
 
 
 def _newest_leaf(mapping: Mapping[str, Any]) -> str | None:
-    parents = {node.get("parent") for node in mapping.values()}
+    parents = {str(node.get("parent")) for node in mapping.values()}  # what is no text is refused on the way up
     leaves = [node_id for node_id in mapping if node_id not in parents]
     return max(leaves, key=lambda node_id: _time(mapping[node_id].get("message")) or 0.0, default=None)
 

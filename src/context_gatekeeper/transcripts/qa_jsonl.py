@@ -35,7 +35,8 @@ class _Line:
 
     @property
     def person(self) -> str | None:
-        return None if self.role in _NO_PERSONS else self.speaker
+        """The name on one line; None when it is a role's."""
+        return None if self.role in _NO_PERSONS else self.speaker.replace("\n", " ")
 
 
 def read_labelled(entry: Mapping[str, Any], name: str, place: Place) -> Conversation:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from context_gatekeeper.types import FIRST_SECOND, LAST_SECOND
+
 __all__ = ["parse_time"]
 
 _SPOKEN = re.compile(r"(\d{1,2}):(\d{2})\s*(am|pm) on (\d{1,2}) ([A-Za-z]+),? (\d{4})", re.IGNORECASE)
@@ -12,13 +14,10 @@ _DATE = re.compile(r"(\d{4})[-/年](\d{1,2})[-/月](\d{1,2})日?(?:\s*\([^()]+\)
 _NUMBER = re.compile(r"\d{9,13}(?:\.\d+)?\Z")
 _NOON = 12
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MOST_SECONDS = 1e11
-"""Year 5138; larger numbers are milliseconds."""
-_MOST_MILLISECONDS = 1e14
 
 
 def parse_time(value: object) -> float | None:
-    """Seconds since the epoch (UTC) of a time in a conversation file; None when it is none.
+    """Seconds since the epoch (UTC) of a time in a conversation file; None when it is none of the years 5 to 5138.
 
     Understands numbers (seconds; milliseconds from 1e11 up), also as texts, ISO 8601 (naive =
     UTC), a bare date, ``2025-12-19 (Friday)`` or ``2023年5月8日`` (noon) and ``1:56 pm on 8 May, 2023``.
@@ -36,13 +35,17 @@ def parse_time(value: object) -> float | None:
         moment = _moment(text)
     except ValueError:
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return _in_range((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
 def _from_number(number: float) -> float | None:
-    if not abs(number) < _MOST_MILLISECONDS:  # NaN compares false as well
-        return None
-    return float(number) if abs(number) < _MOST_SECONDS else number / 1000
+    """Numbers too large for seconds are milliseconds."""
+    is_near = -LAST_SECOND < number < LAST_SECOND
+    return _in_range(number if is_near else number / 1000) if abs(number) < 1000 * LAST_SECOND else None
+
+
+def _in_range(seconds: float) -> float | None:
+    return float(seconds) if FIRST_SECOND <= seconds < LAST_SECOND else None  # NaN compares false
 
 
 def _moment(text: str) -> datetime:

@@ -5,8 +5,6 @@ from __future__ import annotations
 __all__ = [
     "ENGLISH_STOP_WORDS",
     "FUNCTION_WORDS_ZH",
-    "JAPANESE_STOP_SEQUENCES",
-    "KOREAN_PARTICLES",
     "PROTECTED_WORDS_ZH",
     "TALK_NGRAMS_ZH",
     "TALK_WORDS",
@@ -59,25 +57,6 @@ PROTECTED_WORDS_ZH = tuple(
     """.split()
 )
 """Content words that hold a function word; they are not cut."""
-
-JAPANESE_STOP_SEQUENCES = frozenset(
-    """
-    の は が を に へ と で も や か ね よ な から まで より だけ しか ほど など ので のに けど けれど ながら では には とは でも
-    です ます でした ました ません でしょう だった である という について として とか ください おねがい ありがとう
-    これ それ あれ この その あの ここ そこ どこ どれ どの どう どんな なに なぜ いつ だれ いくつ いくら こと もの ため
-    する した して しま いる いた いま ある あった なる なった できる できま てい ている てくだ たい ない なか
-    """.split()
-)
-"""Particles, endings and question words, in kana."""
-
-KOREAN_PARTICLES = (
-    """
-    에서는 에서도 으로는 으로도 이라고 에게서 한테서 까지는 부터는
-    에서 에게 한테 으로 까지 부터 처럼 보다 마다 조차 마저 밖에 이나 이랑 하고 라고 에는 에도 와는 과는
-    은 는 이 가 을 를 의 에 로 와 과 도 만 나 랑
-    """.split()
-)
-"""Endings of Korean nouns, longest first."""
 
 TALK_WORDS = frozenset(
     """

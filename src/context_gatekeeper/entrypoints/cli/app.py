@@ -23,6 +23,7 @@ from context_gatekeeper.entrypoints.cli.face import Face, face_options, selectio
 from context_gatekeeper.entrypoints.cli.history import open_history
 from context_gatekeeper.entrypoints.cli.terminal import (
     OutputClosedError,
+    OutputFailedError,
     Painter,
     Tint,
     make_streams_tolerant,
@@ -183,6 +184,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         result = cgk.main(args=given, prog_name="cgk", standalone_mode=False)
+    except OutputFailedError as error:
+        _give_up_output()
+        return _refuse(str(error), given)
     except GatekeeperError as error:
         return _refuse(str(error), given)
     except click.ClickException as error:
@@ -191,10 +195,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
         say(to_stderr=True)
         return _INTERRUPTED
     except OutputClosedError:
-        # The interpreter must not fail when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return _FINE
+    except OSError as error:  # a help text that cannot be printed
+        _give_up_output()
+        cause = f"it cannot be written to ({error.strerror})"
+        return _refuse(str(OutputFailedError("standard output", cause, "free space or send it elsewhere")), given)
     return result if isinstance(result, int) else _FINE
+
+
+def _give_up_output() -> None:
+    """Let the interpreter flush into nothing at its end, so that it does not fail a second time."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(message: str, given: Sequence[str]) -> int:

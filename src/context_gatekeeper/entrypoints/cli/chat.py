@@ -183,7 +183,8 @@ class _Chat:
             self.gatekeeper.set_constraint(key, value)
         elif mark:
             self.gatekeeper.remove_constraint(key)
-        self._say_lines([one_line(f"{name}: {kept}") for name, kept in self.gatekeeper.get_constraints().items()])
+        kept = self.gatekeeper.get_constraints()
+        self._say_lines([one_line(f"{name}: {value}") for name, value in kept.items()] or ["no constraint"])
 
     def _say_lines(self, lines: tuple[str, ...] | list[str]) -> None:
         if not self.face.as_json:

@@ -10,13 +10,24 @@ from context_gatekeeper.core.topic_gate import (
     OVERLAP_CONTINUE_THRESHOLD,
     OVERLAP_SWITCH_THRESHOLD,
 )
-from context_gatekeeper.entrypoints.cli.terminal import Painter, Tint, clipped, facts, one_line, pipe_table, printable
+from context_gatekeeper.entrypoints.cli.terminal import (
+    Painter,
+    Tint,
+    clipped,
+    columns_for,
+    facts,
+    one_line,
+    pipe_table,
+    printable,
+)
 from context_gatekeeper.types import Decision, TopicMove
 
 __all__ = ["block_lines", "decision_json", "decision_lines", "outcome_line", "verdict_line"]
 
 _SHOWN_ITEMS = 8
 _COVERS_COLUMNS = 48
+_OTHER_COLUMNS = 31
+"""Of a block's row beside reason and covered anchors."""
 _THRESHOLDS = {
     "overlap_continue": OVERLAP_CONTINUE_THRESHOLD,
     "overlap_switch": OVERLAP_SWITCH_THRESHOLD,
@@ -53,8 +64,16 @@ def block_lines(decision: Decision, painter: Painter) -> list[str]:
     """The chosen blocks: a table with the reason for each, then their texts."""
     if not decision.blocks:
         return [f"no block: topic {decision.topic} ({one_line(decision.topic_reason)})"]
+    reason_columns = max(len(block["reason"]) for block in decision.blocks)
+    covers_columns = columns_for(_COVERS_COLUMNS, beside=_OTHER_COLUMNS + reason_columns)
     rows = [
-        (block["turn_id"], block["tokens"], f"{block['score']:.3f}", block["reason"], _covers(block["covered_anchors"]))
+        (
+            block["turn_id"],
+            block["tokens"],
+            f"{block['score']:.3f}",
+            block["reason"],
+            clipped(", ".join(block["covered_anchors"]), covers_columns) or "-",
+        )
         for block in decision.blocks
     ]
     lines = pipe_table(("turn", "tokens", "score", "reason", "covers"), rows, right="rrr")
@@ -95,10 +114,6 @@ def _anchor_table(weights: Mapping[str, float]) -> list[str]:
     )
     more = len(heaviest) - _SHOWN_ITEMS
     return [*table, f"and {more} lighter anchors"] if more > 0 else table
-
-
-def _covers(anchors: Sequence[str]) -> str:
-    return clipped(", ".join(anchors), _COVERS_COLUMNS) or "-"
 
 
 def _some(turns: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from context_gatekeeper.entrypoints.cli.decisions import block_lines, outcome_line, verdict_line
 from context_gatekeeper.entrypoints.cli.face import Face
-from context_gatekeeper.entrypoints.cli.terminal import Tint, clipped, one_line, pipe_table, say
+from context_gatekeeper.entrypoints.cli.terminal import Tint, clipped, columns_for, one_line, pipe_table, say
 from context_gatekeeper.gatekeeper import ContextGatekeeper
 from context_gatekeeper.transcripts import Conversation, read_conversations
 from context_gatekeeper.types import Decision
@@ -18,6 +18,8 @@ __all__ = ["run_demo"]
 
 _SAMPLES = "demo.jsonl"
 _SHOWN_COLUMNS = 64
+_OTHER_COLUMNS = 20
+"""Of the row around a user's text."""
 
 
 def run_demo(face: Face, *, pauses: bool) -> None:
@@ -36,9 +38,10 @@ def _show(face: Face, conversation: Conversation, *, pauses: bool) -> dict[str, 
         blocks = list(gatekeeper.blocks())
         history_tokens = sum(block.tokens_user + block.tokens_assistant for block in blocks)
         if not face.as_json:
+            shown_columns = columns_for(_SHOWN_COLUMNS, beside=_OTHER_COLUMNS)
             title = f"{one_line(conversation.conversation_id)}: {len(blocks)} turns, {history_tokens} tokens go in"
             rows = [
-                (block.turn_id, block.tokens_user + block.tokens_assistant, clipped(block.user_text, _SHOWN_COLUMNS))
+                (block.turn_id, block.tokens_user + block.tokens_assistant, clipped(block.user_text, shown_columns))
                 for block in blocks
             ]
             face.print_lines([face.paint(f"=== {title} ===", Tint.HIGHLIGHT), ""])

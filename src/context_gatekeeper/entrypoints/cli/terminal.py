@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,15 @@ from unicodedata import combining, east_asian_width
 
 import click
 
+from context_gatekeeper.errors import GatekeeperError
+
 __all__ = [
     "OutputClosedError",
+    "OutputFailedError",
     "Painter",
     "Tint",
     "clipped",
+    "columns_for",
     "facts",
     "make_streams_tolerant",
     "one_line",
@@ -27,6 +32,7 @@ __all__ = [
 
 _DELETE, _LAST_CONTROL = 0x7F, 0x9F
 _FIRST_PRINTABLE = 0x20
+_LEAST_COLUMNS = 12
 _KEPT_CONTROLS = "\n\t"
 _DIRECTION_MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """Reverse the order in which a terminal shows text, so that it would not be what it looks like."""
@@ -82,17 +88,27 @@ class OutputClosedError(Exception):
     """Whoever read standard output has seen enough."""
 
 
+class OutputFailedError(GatekeeperError):
+    """Standard output cannot be written to."""
+
+
 def say(line: str = "", *, to_stderr: bool = False, is_piece: bool = False) -> None:
     """Print a line, or a piece of one, whose texts are printable already; it may hold colours.
 
     Raises:
         OutputClosedError: nobody reads any more.
+        OutputFailedError: the disk is full, for one. That standard error fails can be told to nobody.
     """
     try:
         # click would strip colours from a pipe; they were decided on before.
         click.echo(line, err=to_stderr, color=True, nl=not is_piece)
     except BrokenPipeError:
         raise OutputClosedError from None
+    except OSError as error:
+        if not to_stderr:
+            raise OutputFailedError(
+                "standard output", f"it cannot be written to ({error.strerror})", "free space or send it elsewhere"
+            ) from error
 
 
 def clipped(text: str, columns: int) -> str:
@@ -107,6 +123,13 @@ def clipped(text: str, columns: int) -> str:
             break
         kept.append(char)
     return f"{''.join(kept)}..."
+
+
+def columns_for(most: int, *, beside: int) -> int:
+    """Columns of a table's widest cell: ``most``, or what a narrower terminal has left ``beside`` the row's rest."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return most
+    return max(_LEAST_COLUMNS, min(most, shutil.get_terminal_size().columns - beside))
 
 
 def pipe_table(header: Sequence[str], rows: Sequence[Sequence[object]], *, right: str = "") -> list[str]:
