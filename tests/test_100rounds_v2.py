@@ -35,9 +35,7 @@ def four_hundred(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def shares(order: str, rounds: int, seeds: int) -> dict[str, Any]:
-    figures = measure_contamination(
-        [order], rounds=rounds, seeds=seeds, token_budget=BUDGET, error_limit=5, recap_once=True
-    )
+    figures = measure_contamination([order], rounds=rounds, seeds=seeds, token_budget=BUDGET, error_limit=5)
     return {**figures["orders"][order], "examples": figures["by_topic_errors"]}
 
 

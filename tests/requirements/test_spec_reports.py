@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from context_gatekeeper import ContextGatekeeper
-from context_gatekeeper.core.text import CUT_MARK
+from context_gatekeeper.core.cuts import CUT_MARK
 from tests.requirements.conversations import LOCK_EN, talk, turn_ids
 
 PROFILES = pytest.mark.parametrize("profile", ["strict", "recall"])

@@ -93,8 +93,9 @@ _RECALLS = re.compile(
     r"|前に|以前|覚えて|さっき|지난|전에|기억"
 )
 _CHOOSES = re.compile(
-    r"哪一?(?:个|种|款|家)更|两者|二者|(?:有什么|啥|的)区别|对比|相比"
-    r"|\b(?:which (?:one|of)|both of|both\W*$|either of|difference between|compared? (?:to|with)|versus|vs)\b|どちら|둘 중"
+    r"哪一?(?:个|种|款|家)更|两者|二者|这两(?:个|种)"
+    r"|\b(?:which (?:one|of (?:them|these|those|the two))|both of (?:them|these|those)|either of (?:them|these|those)|between the two)\b"
+    r"|どちら|둘 중"
 )
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _WORD = re.compile(
@@ -141,7 +142,7 @@ def read_form(normal_text: str) -> QueryForm:
     letters = sum(char.isalpha() for char in text)
     return QueryForm(
         is_deictic=_DEICTIC.search(pointing) is not None,
-        points_back=_POINTS.search(pointing) is not None,
+        points_back=_POINTS.search(pointing) is not None or _CHOOSES.search(pointing) is not None,
         leads_on=_LEADS_ON.search(pointing) is not None,
         recalls=_RECALLS.search(text) is not None,
         chooses=_CHOOSES.search(text) is not None,

@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from math import exp, log
 
 from context_gatekeeper.core.anchor import inverse_document_frequency
+from context_gatekeeper.core.background import simplify_han
 from context_gatekeeper.core.profiles import SelectionProfile
 from context_gatekeeper.core.query_lines import asked_shares
 from context_gatekeeper.core.ranking import top_pages_bm25
 from context_gatekeeper.core.sparse import RecallParams, passage_shares, score_blocks, smooth_pages
+from context_gatekeeper.core.text import normalise_text
 from context_gatekeeper.core.weights import base_weight, is_exact
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import QueryReading
@@ -25,7 +27,7 @@ from context_gatekeeper.engine.topic_tracker import TopicTracker
 from context_gatekeeper.ports import Postings
 from context_gatekeeper.types import RecallHit, Role
 
-__all__ = ["context_terms", "rank_blocks", "rank_pages", "recall"]
+__all__ = ["context_terms", "folded_text", "rank_blocks", "rank_fallback", "rank_pages", "recall"]
 
 _MONTHS = (
     "january",
@@ -47,6 +49,8 @@ _MONTH = re.compile(
 _YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)(?!\d)")
 _MARK = "\u001f"
 """Starts terms that no text can hold: dates, speakers, questions, used by the ``recall`` profile only."""
+FALLBACK_TURNS = 2000
+"""A query without anchors is looked for in this many newest turns."""
 _QUESTION = f"{_MARK}question"
 _QUESTION_MARK = re.compile("[?\uff1f\u061f]")
 
@@ -225,6 +229,33 @@ def _named_speakers(reading: QueryReading, postings: Postings) -> frozenset[int]
     return frozenset(found)
 
 
+def folded_text(text: str) -> str:
+    """``text`` as the fallback of `fallback_anchor` is looked for in it."""
+    return simplify_han(normalise_text(text)).casefold()
+
+
+def rank_fallback(fallback: str, pool: PagePool) -> list[tuple[int, float]]:
+    """Turns that hold the first characters of a query without anchors, newest first (DESIGN.md section 7).
+
+    The fallback is one anchor, so each scores its IDF over the turns looked at (reading 13).
+    """
+    newest = pool.turn_count - 1
+    looked_at = range(newest, max(-1, newest - FALLBACK_TURNS), -1)
+    holders = [turn_id for turn_id in looked_at if fallback in folded_text(_block_text(turn_id, pool))]
+    strength = inverse_document_frequency(len(holders), len(looked_at))
+    return [(turn_id, strength) for turn_id in holders]
+
+
+def _block_text(turn_id: int, pool: PagePool) -> str:
+    turn = pool.turn(turn_id)
+    return f"{turn.user.text}\n{turn.assistant.text}"
+
+
+def _text_of(ordinal: int, pool: PagePool) -> str:
+    turn = pool.turn(ordinal >> 1)
+    return turn.assistant.text if ordinal & 1 else turn.user.text
+
+
 def recall(
     reading: QueryReading,
     pool: PagePool,
@@ -240,7 +271,15 @@ def recall(
     that holds more of the query first.
     """
     postings = pool.postings
-    if profile.ranks_pages:
+    if reading.fallback:
+        ranked = [
+            page
+            for turn, score in rank_fallback(reading.fallback, pool)
+            for page in ((2 * turn, score), (2 * turn + 1, score))
+        ]
+        ranked = [(page, score) for page, score in ranked if reading.fallback in folded_text(_text_of(page, pool))]
+        ranked = ranked[:limit]
+    elif profile.ranks_pages:
         ranked = rank_pages(reading, postings, tracker, profile, now=now)[:limit]
     else:
         ranked = []

@@ -8,7 +8,7 @@ no block leaves unseen (`Decision.stages`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from context_gatekeeper.core.anchor import scan_anchors
@@ -16,37 +16,28 @@ from context_gatekeeper.core.assembler import lay_out_block
 from context_gatekeeper.core.content_words import content_words, holds_content_word
 from context_gatekeeper.core.profiles import SelectionProfile
 from context_gatekeeper.core.pruner import prune_block, shrink_to_tokens
-from context_gatekeeper.core.query_form import read_form
-from context_gatekeeper.core.selector import Candidate, Chosen, Selection, select_blocks
+from context_gatekeeper.core.selector import Candidate, Chosen, select_blocks
 from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
-from context_gatekeeper.core.topic_gate import NamedRoot
-from context_gatekeeper.core.weights import term_background
+from context_gatekeeper.engine.leaned_on import (
+    RECALLED_SHARE,
+    is_rival,
+    leaned_on,
+    only_points,
+    subject_of,
+    tells_enough,
+)
 from context_gatekeeper.engine.pool import PagePool, StoredTurn
 from context_gatekeeper.engine.query import QueryReading, read_query
-from context_gatekeeper.engine.recall import rank_blocks, rank_pages
-from context_gatekeeper.engine.topic_finder import MOST_PLACES, TopicFinding, find_topic, is_minor
+from context_gatekeeper.engine.recall import folded_text, rank_blocks, rank_fallback, rank_pages
+from context_gatekeeper.engine.topic_finder import TopicFinding, find_topic
 from context_gatekeeper.engine.topic_tracker import TopicTracker
 from context_gatekeeper.ports import Postings, TokenCounter
 from context_gatekeeper.types import Decision, Stage, TopicMove
 
 __all__ = ["ContextScheduler"]
 
-RECALLED_SHARE = 0.75
-"""Least share of the subject's weight that a turn outside of the topic must hold to be recalled."""
-ASKED_SHARE = 0.5
-"""Least share of the subject's weight that a turn's own question must hold to be the one that was meant."""
-WHOLE_SHARE = 0.9
-"""The same for a turn that names another topic: frames of questions may be taken for a name."""
 RANKED_LIMIT = 256
 """Blocks ranked before topic and content-word filter choose the top 20."""
-_SHORT_QUERY_CHARS = 60
-_SHORT_QUERY_WORDS = 5
-_LEAST_REPEATED_ANCHORS = 3
-_TELLING_BACKGROUND = 0.6
-_TELLING_SHARE = 0.5
-"""A query with an anchor of at least these says itself what it is about and leans on the last block only."""
-_FALLBACK_TURNS = 2000
-"""A query without anchors is looked for in this many newest turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +51,11 @@ class _Piece:
     """Tokens of the block as it stands in the prompt."""
     relevance: float
     anchors: frozenset[str]
+    reason: str = ""
+    new_anchors: tuple[str, ...] = ()
+    """Anchors that no block before it covers."""
+    copies: int = 1
+    """Turns with the same texts that it stands for, itself included."""
 
 
 class _StageLog:
@@ -94,51 +90,42 @@ class ContextScheduler:
         reading, finding = self.judge(query, time)
         log = _StageLog()
         if not query.strip():
-            return self._decision(query, reading, finding, [], None, {}, budget_tokens, log)
-        kept_whole = self._kept_turns(reading, finding)
-        ranked: list[tuple[int, float]] = []
-        if not (kept_whole and _only_points(reading) and self._profile.keeps_topic):
-            ranked = self._admitted(reading, finding, self._ranked(reading, finding, log), log)
+            return self._decision(query, reading, finding, [], {}, budget_tokens, log)
         weights = self._cover_weights(reading, finding)
-        for turn in (*self._asked_before(reading, finding), *self._recalled_last(reading, finding)):
-            if turn not in kept_whole:
-                kept_whole.append(turn)
+        needed = leaned_on(reading, finding, self._pool, self._tracker, weights) if self._profile.keeps_topic else {}
+        everything = self._rank_everything(reading)
+        ranked: list[tuple[int, float]] = []
+        if not (needed and only_points(reading)):
+            ranked = self._admitted(reading, finding, self._inside(reading, finding, everything, log), log)
+        ranked, needed, copies = self._without_copies(ranked, needed, log)
         repeats = _repeats(reading, weights, finding.names, self._pool.postings)
-        pieces, selection = self._chosen(ranked, kept_whole, weights, repeats, budget_tokens, log)
-        return self._decision(query, reading, finding, pieces, selection, weights, budget_tokens, log)
+        pieces = self._chosen(ranked, needed, dict(everything), weights, repeats, budget_tokens, log)
+        pieces = [replace(piece, copies=copies.get(piece.turn_id, 1)) for piece in pieces]
+        return self._decision(query, reading, finding, pieces, weights, budget_tokens, log)
 
     # -- which turns may come ------------------------------------------------------------
 
-    def _kept_turns(self, reading: QueryReading, finding: TopicFinding) -> list[int]:
-        """Last blocks of the run that a continued query leans on, newest first (reading 8).
-
-        None where the query names an older topic and it is open whether it turns to it.
-        """
-        if finding.verdict.move is TopicMove.SWITCH or not self._tracker.turn_count:
-            return []
-        if finding.roots and finding.evidence.named_root is NamedRoot.OLDER:
-            return []
-        kept: list[int] = []
-        roots = finding.roots
-        is_short = len(reading.scan.text.strip()) <= _SHORT_QUERY_CHARS
-        leans_on_two = _only_points(reading) or (is_short and (reading.form.points_back or reading.form.chooses))
-        most = 2 if leans_on_two else 1
-        for turn_id in range(self._tracker.turn_count - 1, self._tracker.run_start - 1, -1):
-            own = self._tracker.keys.own_roots(turn_id)
-            if own and roots and not own & roots:
-                break
+    def _without_copies(
+        self, ranked: list[tuple[int, float]], needed: Mapping[int, str], log: _StageLog
+    ) -> tuple[list[tuple[int, float]], dict[int, str], dict[int, int]]:
+        """Of turns with equal texts the newest needed one, else the newest, with the number that stand for it."""
+        newest: dict[tuple[str, str], int] = {}
+        counts: dict[int, int] = {}
+        turns = dict.fromkeys([*needed, *(turn_id for turn_id, _ in ranked)])
+        for turn_id in sorted(turns, key=lambda turn: (turn in needed, turn), reverse=True):
             turn = self._pool.turn(turn_id)
-            if turn.user.text.strip() or turn.assistant.text.strip():
-                roots = roots or own
-                kept.append(turn_id)
-            if len(kept) == most:
-                break
-        return kept
+            first = newest.setdefault((turn.user.text, turn.assistant.text), turn_id)
+            counts[first] = counts.get(first, 0) + 1
+        if len(counts) < len(turns):
+            log.record("copies", turns, counts)
+        kept = {turn_id: reason for turn_id, reason in needed.items() if turn_id in counts}
+        return [one for one in ranked if one[0] in counts], kept, counts
 
-    def _ranked(self, reading: QueryReading, finding: TopicFinding, log: _StageLog) -> list[tuple[int, float]]:
+    def _inside(
+        self, reading: QueryReading, finding: TopicFinding, everything: list[tuple[int, float]], log: _StageLog
+    ) -> list[tuple[int, float]]:
         """Top 20 blocks inside the topic that pass the content-word filter."""
         profile = self._profile
-        everything = self._rank_everything(reading)
         found = [turn_id for turn_id, _ in everything]
         log.record("recall", found, found)
         inside = everything
@@ -162,14 +149,14 @@ class ContextScheduler:
         """
         if not (reading.form.recalls and finding.names):
             return lambda _: False
-        subject = _subject(reading, self._cover_weights(reading, finding), finding.names, self._pool.postings)
-        if not any(term_background(term) >= _TELLING_BACKGROUND for term in subject):
+        subject = subject_of(reading, self._cover_weights(reading, finding), finding.names, self._pool.postings)
+        if not tells_enough(subject):
             return lambda _: False
         needed = RECALLED_SHARE * sum(subject.values())
 
         def holds(turn_id: int) -> bool:
             own = self._tracker.keys.own_roots(turn_id)
-            if not own & finding.roots and any(self._rivals(root, finding) for root in own):
+            if not own & finding.roots and any(is_rival(root, finding, self._tracker) for root in own):
                 return False
             turn = self._pool.turn(turn_id)
             return (
@@ -180,18 +167,14 @@ class ContextScheduler:
 
         return holds
 
-    def _rivals(self, root: str, finding: TopicFinding) -> bool:
-        """Whether ``root`` is a topic's name beside the query's, not the name of one of its sub-questions."""
-        return not any(is_minor(root, named, self._tracker) for named in finding.roots)
-
     def _passes(self, turn_id: int, words: frozenset[str], finding: TopicFinding) -> bool:
         """Whether a block holds a content word of the query, or stands in the topic that the query names."""
-        return bool(finding.names) or holds_content_word(words, self._folded(turn_id))
+        return bool(finding.names) or holds_content_word(words, self._text(turn_id))
 
     def _rank_everything(self, reading: QueryReading) -> list[tuple[int, float]]:
         postings = self._pool.postings
         if reading.fallback:
-            return self._fallback_ranked(reading.fallback)
+            return rank_fallback(reading.fallback, self._pool)
         if not self._profile.ranks_pages:
             return rank_blocks(reading, postings, self._profile, limit=RANKED_LIMIT)
         blocks: dict[int, float] = {}
@@ -199,15 +182,9 @@ class ContextScheduler:
             blocks.setdefault(ordinal >> 1, strength)
         return list(blocks.items())
 
-    def _fallback_ranked(self, fallback: str) -> list[tuple[int, float]]:
-        """Blocks that hold the query's first characters, newest first (DESIGN.md section 7)."""
-        newest = self._tracker.turn_count - 1
-        first = max(0, newest - _FALLBACK_TURNS)
-        return [(turn, 1.0) for turn in range(newest, first - 1, -1) if fallback in self._folded(turn)]
-
-    def _folded(self, turn_id: int) -> str:
+    def _text(self, turn_id: int) -> str:
         turn = self._pool.turn(turn_id)
-        return f"{turn.user.text}\n{turn.assistant.text}".casefold()
+        return f"{turn.user.text}\n{turn.assistant.text}"
 
     def _admitted(
         self, reading: QueryReading, finding: TopicFinding, ranked: list[tuple[int, float]], log: _StageLog
@@ -234,56 +211,6 @@ class ContextScheduler:
         turn = self._pool.turn(turn_id)
         return [term for term in reading.topic_weights if term in turn.user.terms or term in turn.assistant.terms]
 
-    def _asked_before(self, reading: QueryReading, finding: TopicFinding) -> list[int]:
-        """The newest turn whose user text holds every anchor of the query: the same question, asked again.
-
-        It stands in the query's topic, or names a topic that the query names too.
-        """
-        if len(reading.weights) < _LEAST_REPEATED_ANCHORS or not self._profile.keeps_topic:
-            return []
-        keys = self._tracker.keys
-        named = {root for term in reading.base if (root := keys.root(term))}
-        rarest = min(reading.weights, key=lambda term: (self._pool.postings.document_frequency(term), term))
-        for ordinal in reversed(self._pool.postings.ordinals(rarest)[-MOST_PLACES:]):
-            turn_id = ordinal >> 1
-            if ordinal & 1 or not (turn_id in finding.allowed or named & keys.own_roots(turn_id)):
-                continue
-            if all(term in self._pool.turn(turn_id).user.terms for term in reading.weights):
-                return [turn_id]
-        return []
-
-    def _recalled_last(self, reading: QueryReading, finding: TopicFinding) -> list[int]:
-        """The newest turn that asked about the very subject that a query about the past names.
-
-        Wherever it stands: a label is inherited along runs and may be lost in one, the subject's own words are not.
-        A turn that recalled the subject only repeats what that turn said.
-        """
-        if not (reading.form.recalls and self._profile.keeps_topic):
-            return []
-        subject = _subject(reading, self._cover_weights(reading, finding), finding.names, self._pool.postings)
-        held: dict[int, float] = {}
-        for term, weight in subject.items():
-            for ordinal in self._pool.postings.ordinals(term)[-MOST_PLACES:]:
-                if not ordinal & 1:
-                    held[ordinal >> 1] = held.get(ordinal >> 1, 0.0) + weight
-        total = sum(subject.values())
-        asked = {
-            turn: weight for turn, weight in held.items() if not read_form(self._pool.turn(turn).user.text).recalls
-        }
-        own = {turn: weight for turn, weight in asked.items() if not self._is_elsewhere(turn, reading, finding)}
-        best = max(own.values(), default=0.0)
-        if best and best >= ASKED_SHARE * total:
-            return [max(turn for turn, weight in own.items() if weight >= RECALLED_SHARE * best)]
-        whole = [turn for turn, weight in asked.items() if weight >= WHOLE_SHARE * total]
-        return [max(whole)] if whole else []
-
-    def _is_elsewhere(self, turn_id: int, reading: QueryReading, finding: TopicFinding) -> bool:
-        """Whether a turn names a topic, and neither the query's nor anything the query speaks of."""
-        own = self._tracker.keys.own_roots(turn_id)
-        if own & finding.roots:
-            return False
-        return any(root not in reading.base and self._rivals(root, finding) for root in own)
-
     def _cover_weights(self, reading: QueryReading, finding: TopicFinding) -> dict[str, float]:
         """What coverage pays for each anchor: the topic's name counts less once the topic is found (R7)."""
         if reading.fallback:
@@ -300,21 +227,23 @@ class ContextScheduler:
     def _chosen(
         self,
         ranked: list[tuple[int, float]],
-        kept_whole: list[int],
+        needed: Mapping[int, str],
+        scores: Mapping[int, float],
         weights: Mapping[str, float],
         repeats: Mapping[str, int],
         budget_tokens: int,
         log: _StageLog,
-    ) -> tuple[list[_Piece], Selection]:
+    ) -> list[_Piece]:
         pieces: dict[int, _Piece] = {}
         left = budget_tokens
-        for turn_id in kept_whole:
-            piece = self._kept_piece(turn_id, weights, left)
-            if piece is not None:
-                pieces[turn_id] = piece
-                left -= piece.cost_tokens
         covered: dict[str, int] = {}
-        for piece in pieces.values():
+        for turn_id, reason in needed.items():
+            piece = self._kept_piece(turn_id, weights, left)
+            if piece is None:
+                continue
+            new = tuple(sorted(piece.anchors - covered.keys()))
+            pieces[turn_id] = replace(piece, relevance=scores.get(turn_id, 0.0), reason=reason, new_anchors=new)
+            left -= piece.cost_tokens
             for term in piece.anchors:
                 covered[term] = covered.get(term, 0) + 1
         pruned = [self._pruned(turn_id, relevance, weights) for turn_id, relevance in ranked if turn_id not in pieces]
@@ -328,11 +257,13 @@ class ContextScheduler:
             repeats=repeats,
             params=self._profile.selection,
         )
-        chosen = {one.turn_id for one in selection.chosen}
-        pieces.update((piece.turn_id, piece) for piece in able if piece.turn_id in chosen)
-        log.record("coverage", (piece.turn_id for piece in able), [*chosen, *selection.over_budget, *kept_whole])
-        log.record("budget", [*chosen, *selection.over_budget, *kept_whole], pieces)
-        return [pieces[turn_id] for turn_id in sorted(pieces)], selection
+        chosen = {one.turn_id: one for one in selection.chosen}
+        pieces.update(
+            (piece.turn_id, _as_chosen(piece, chosen[piece.turn_id])) for piece in able if piece.turn_id in chosen
+        )
+        log.record("coverage", (piece.turn_id for piece in able), [*chosen, *selection.over_budget, *needed])
+        log.record("budget", [*chosen, *selection.over_budget, *needed], pieces)
+        return [pieces[turn_id] for turn_id in sorted(pieces)]
 
     def _kept_piece(self, turn_id: int, weights: Mapping[str, float], left: int) -> _Piece | None:
         """A block that is in anyway: whole if it fits, else pruned, else cut head and tail."""
@@ -368,7 +299,10 @@ class ContextScheduler:
 
     def _anchors(self, turn: StoredTurn, weights: Mapping[str, float]) -> frozenset[str]:
         held = frozenset(term for term in weights if term in turn.user.terms or term in turn.assistant.terms)
-        return held or frozenset(term for term in weights if term in self._folded(turn.turn_id) and len(weights) == 1)
+        if held or len(weights) != 1:
+            return held
+        folded = folded_text(self._text(turn.turn_id))
+        return frozenset(term for term in weights if term in folded)
 
     # -- the record -----------------------------------------------------------------------
 
@@ -378,13 +312,11 @@ class ContextScheduler:
         reading: QueryReading,
         finding: TopicFinding,
         pieces: list[_Piece],
-        selection: Selection | None,
         weights: Mapping[str, float],
         budget_tokens: int,
         log: _StageLog,
     ) -> Decision:
-        by_turn = {one.turn_id: one for one in selection.chosen} if selection is not None else {}
-        blocks = tuple(self._block(piece, by_turn.get(piece.turn_id), reading) for piece in pieces)
+        blocks = tuple(self._block(piece, reading) for piece in pieces)
         texts = [text for piece in pieces for text in (piece.user, piece.assistant)]
         surfaces = reading.scan.surfaces
         held = {term for piece in pieces for term in piece.anchors}
@@ -404,10 +336,10 @@ class ContextScheduler:
             budget_tokens=budget_tokens,
         )
 
-    def _block(self, piece: _Piece, chosen: Chosen | None, reading: QueryReading) -> dict[str, Any]:
-        new = chosen.new_anchors if chosen is not None else tuple(sorted(piece.anchors))
+    def _block(self, piece: _Piece, reading: QueryReading) -> dict[str, Any]:
         postings = self._pool.postings
         surfaces = reading.scan.surfaces
+        new = piece.new_anchors
         return {
             "turn_id": piece.turn_id,
             "user": piece.user,
@@ -416,57 +348,26 @@ class ContextScheduler:
             "covered_ids": sorted({postings.ordinals(term)[0] >> 1 for term in new if postings.ordinals(term)}),
             "covered_anchors": sorted({surfaces.get(term, term) for term in new}),
             "tokens": self._count(piece.user) + self._count(piece.assistant),
-            "reason": "covers anchors"
-            if chosen is not None and new
-            else "fills the budget"
-            if chosen
-            else "the run goes on",
+            "reason": piece.reason,
+            "copies": piece.copies,
+            "profile": self._profile.name,
         }
 
 
-def _is_telling(term: str, reading: QueryReading) -> bool:
-    """Whether a query's anchor says itself what the query is about."""
-    is_whole = reading.scan.shares[term] >= _TELLING_SHARE and term not in reading.wording
-    return is_whole and term_background(term) >= _TELLING_BACKGROUND
+def _as_chosen(piece: _Piece, chosen: Chosen) -> _Piece:
+    reason = "covers anchors" if chosen.new_anchors else "fills the budget"
+    return replace(piece, reason=reason, new_anchors=tuple(chosen.new_anchors))
 
 
-def _only_points(reading: QueryReading) -> bool:
-    """Whether a query is short, points back and names nothing itself: it leans on the last blocks alone."""
-    if reading.fallback and not reading.form.word_count:
-        return False
-    if reading.form.recalls or any(_is_telling(term, reading) for term in reading.base):
-        return False
-    form = reading.form
-    if len(reading.scan.text.strip()) <= _SHORT_QUERY_CHARS and (form.points_back or form.is_deictic):
-        return True
-    return form.word_count <= _SHORT_QUERY_WORDS
-
-
-REPEATED_SHARE = 0.4
-"""A question about something said before brings every turn that holds its heaviest known anchors: those of
-at least this part of the heaviest weight ..."""
 MOST_REPEATS = 3
-"""... up to so many turns."""
+"""A question about something said brings every turn that holds its subject, up to so many."""
 
 
 def _repeats(
     reading: QueryReading, weights: Mapping[str, float], names: frozenset[str], postings: Postings
 ) -> dict[str, int]:
-    subject = _subject(reading, weights, names, postings)
+    subject = subject_of(reading, weights, names, postings)
     return dict.fromkeys(subject, MOST_REPEATS) if reading.form.recalls else {}
-
-
-def _subject(
-    reading: QueryReading, weights: Mapping[str, float], names: frozenset[str], postings: Postings
-) -> dict[str, float]:
-    """The heaviest anchors of the query that were seen before, the topic's name and wording left out."""
-    known = {
-        term: weight
-        for term, weight in weights.items()
-        if term not in names and term not in reading.wording and postings.document_frequency(term)
-    }
-    least = REPEATED_SHARE * max(known.values(), default=0.0)
-    return {term: weight for term, weight in known.items() if weight >= least}
 
 
 def _find_anchors(weights: Mapping[str, float]) -> Callable[[str], set[str]]:
