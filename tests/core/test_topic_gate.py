@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from math import log
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -27,6 +27,7 @@ PLAIN_FORM = QueryForm(
     points_back=False,
     leads_on=False,
     recalls=False,
+    chooses=False,
     has_change_cue=False,
     asks=False,
     greets=False,
@@ -51,7 +52,8 @@ PLAIN = GateEvidence(
     run_overlap_ratio=0.0,
     changes_script=False,
 )
-NO_POINTS = GateParams(**{row.name: 0.0 for row in fields(GateParams) if row.name != "alternating_least"})
+ROWS = [row.name for row in fields(GateParams) if row.name != "alternating_least"]
+NO_POINTS = replace(GateParams(), **cast("dict[str, Any]", dict.fromkeys(ROWS, 0.0)))
 ALWAYS = replace(NO_POINTS, constant=1.0)
 NEVER = replace(NO_POINTS, constant=-1.0)
 
@@ -69,6 +71,9 @@ EVIDENCE = st.builds(
     recent_switches=st.integers(0, 6),
     older_match=RATIO,
     run_overlap_ratio=RATIO,
+    shared_background=RATIO,
+    new_background=RATIO,
+    length_ratio=st.floats(0.0, 1e6),
 )
 
 
@@ -155,21 +160,17 @@ def test_the_verdict_reports_both_ratios() -> None:
     assert (verdict.anchor_overlap_ratio, verdict.new_token_ratio) == (0.3, 0.6)
 
 
-def test_the_points_of_a_plain_statement_are_those_of_constant_and_length() -> None:
-    verdict = gate_topic(PLAIN)
-    assert verdict.points == pytest.approx(-3.0 + 1.1 * log(10.0))
-    assert verdict.move is TopicMove.CONTINUE
-
-
-def test_a_new_day_and_another_script_switch_a_plain_statement() -> None:
-    verdict = gate_topic(replace(PLAIN, is_new_day=True, changes_script=True))
-    assert verdict.points == pytest.approx(-3.0 + 1.1 * log(10.0) + 3.7 + 2.4)
+def test_the_points_are_weighed_by_the_table_that_is_given() -> None:
+    table = replace(NO_POINTS, constant=-3.0, words=1.0, new_day=2.0, changes_script=4.0)
+    assert gate_topic(PLAIN, table).points == pytest.approx(-3.0 + log(10.0))
+    assert gate_topic(PLAIN, table).move is TopicMove.CONTINUE
+    verdict = gate_topic(replace(PLAIN, is_new_day=True, changes_script=True), table)
+    assert verdict.points == pytest.approx(3.0 + log(10.0))
     assert verdict.move is TopicMove.SWITCH
 
 
 def test_features_and_table_have_the_same_rows() -> None:
-    rows = {row.name for row in fields(GateParams)} - {"alternating_least"}
-    assert set(gate_features(PLAIN)) == rows
+    assert set(gate_features(PLAIN)) == set(ROWS)
 
 
 def test_a_plain_statement_has_no_feature_but_constant_and_length() -> None:
@@ -182,7 +183,19 @@ def test_a_plain_statement_has_no_feature_but_constant_and_length() -> None:
     [
         (replace(PLAIN, anchor_overlap_ratio=0.3), "overlap", 0.3),
         (replace(PLAIN, run_overlap_ratio=0.7), "run_overlap", 0.7),
-        (replace(PLAIN, older_match=0.6), "older_match", 0.6),
+        (replace(PLAIN, run_overlap_ratio=0.7, older_match=0.4), "run_overlap", 0.7),
+        (replace(PLAIN, run_overlap_ratio=0.7, older_match=0.4), "run_lead", 0.3),
+        (replace(PLAIN, run_overlap_ratio=0.1, older_match=0.6), "run_lead", -0.5),
+        (replace(PLAIN, shared_background=0.8, new_background=0.3), "shared_background", 0.8),
+        (replace(PLAIN, shared_background=0.8, new_background=0.3), "new_background", 0.3),
+        (replace(PLAIN, length_ratio=4.0), "length", log(4.0)),
+        (replace(PLAIN, length_ratio=0.5), "length", log(0.5)),
+        (replace(PLAIN, length_ratio=0.0), "length", log(0.01)),
+        (replace(PLAIN, length_ratio=1e-9), "length", log(0.01)),
+        (replace(PLAIN, length_ratio=4.0), "han_length", 0.0),
+        (replace(with_form(is_han=True), length_ratio=4.0), "han_length", log(4.0)),
+        (replace(PLAIN, answer_asks=True), "answer_asks", 1.0),
+        (with_form(closes=True), "closes", 1.0),
         (replace(PLAIN, content_count=3), "content", log(4.0)),
         (replace(PLAIN, new_content=2.0), "novelty_unshared", log(3.0)),
         (replace(PLAIN, new_content=2.0, shares_content=True), "novelty_unshared", 0.0),
@@ -194,9 +207,8 @@ def test_a_plain_statement_has_no_feature_but_constant_and_length() -> None:
         (with_form(points_back=True), "points_back", 1.0),
         (with_form(is_deictic=True, word_count=8), "points_back", 1.0),
         (with_form(is_deictic=True, word_count=9), "points_back", 0.0),
-        (with_form(is_deictic=True), "deictic", 1.0),
+        (with_form(leads_on=True), "points_back", 0.0),
         (with_form(greets=True), "greets", 1.0),
-        (with_form(leads_on=True), "leads_on", 1.0),
         (with_form(asks=True), "asks", 1.0),
         (with_form(word_count=4), "short", 1.0),
         (with_form(word_count=5), "short", 0.0),
@@ -211,9 +223,11 @@ def test_a_plain_statement_has_no_feature_but_constant_and_length() -> None:
         (replace(PLAIN, is_new_day=None), "same_day", 0.0),
         (replace(PLAIN, changes_script=True), "changes_script", 1.0),
         (replace(PLAIN, shares_content=True), "shares_content", 1.0),
-        (replace(PLAIN, is_answered=False), "unanswered", 1.0),
-        (replace(with_form(recalls=True), older_match=0.6), "recalls_older", 0.6),
-        (replace(PLAIN, older_match=0.6), "recalls_older", 0.0),
+        (replace(PLAIN, is_answered=False), "han_unanswered", 0.0),
+        (replace(with_form(is_han=True), is_answered=False), "han_unanswered", 1.0),
+        (with_form(is_han=True), "han_unanswered", 0.0),
+        (replace(with_form(is_han=True), run_overlap_ratio=0.7), "han_run_overlap", 0.7),
+        (replace(PLAIN, run_overlap_ratio=0.7), "han_run_overlap", 0.0),
     ],
 )
 def test_each_row_reads_its_own_evidence(evidence: GateEvidence, name: str, amount: float) -> None:
@@ -223,16 +237,9 @@ def test_each_row_reads_its_own_evidence(evidence: GateEvidence, name: str, amou
 FRESH = replace(with_form(asks=True), new_content=2.0, content_count=1)
 
 
-def test_a_question_that_leans_on_nothing_is_fresh() -> None:
-    features = gate_features(FRESH)
-    assert features["fresh_question"] == 1.0
-    assert features["fresh_ask"] == pytest.approx(log(3.0))
-
-
-def test_a_fresh_question_without_content_counts_as_ask_only() -> None:
-    features = gate_features(replace(FRESH, content_count=0))
-    assert features["fresh_question"] == 0.0
-    assert features["fresh_ask"] == pytest.approx(log(3.0))
+def test_a_question_that_leans_on_nothing_counts_the_news_in_it() -> None:
+    assert gate_features(FRESH)["fresh_ask"] == pytest.approx(log(3.0))
+    assert gate_features(replace(FRESH, new_content=0.0))["fresh_ask"] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -249,8 +256,12 @@ def test_a_fresh_question_without_content_counts_as_ask_only() -> None:
     ids=["unanswered", "shares content", "statement", "long", "points back", "leads on", "deictic"],
 )
 def test_a_question_that_leans_on_the_talk_is_not_fresh(evidence: GateEvidence) -> None:
-    features = gate_features(evidence)
-    assert (features["fresh_question"], features["fresh_ask"]) == (0.0, 0.0)
+    assert gate_features(evidence)["fresh_ask"] == 0.0
+
+
+@pytest.mark.parametrize("name", ["recalls", "chooses"])
+def test_what_a_query_asks_for_of_older_turns_says_nothing_of_a_switch(name: str) -> None:
+    assert gate_features(with_form(**{name: True})) == gate_features(PLAIN)
 
 
 @given(EVIDENCE)
