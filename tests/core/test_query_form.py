@@ -36,7 +36,7 @@ FLAGS = {
 }
 FURTHER = {
     "is_deictic": (
-        ["这个月的会", "这周的会谁去", "那个星期的事", "这礼拜事多", "那我改端口", "is it my fault?", "this is slow"],
+        ["这个月的会", "这周的会谁去", "那个星期的事", "那我改端口", "is it my fault?", "this is slow"],
         [
             "这周末成都天气怎么样",
             "这个月房租多少",
@@ -135,11 +135,11 @@ FURTHER = {
             "that reminds me",
             "put that aside",
             "leaving this aside",
-            "enough of this",
+            "enough about this",
             "enough about that",
             "something else: cats",
             "something unrelated, cats",
-            "something different.",
+            "Something different: taxes",
         ],
         [
             "另外一只猫",

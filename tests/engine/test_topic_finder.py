@@ -248,11 +248,7 @@ def test_stretches_that_hold_alike_of_what_was_asked_are_united(talk: Talk) -> N
     ("extra", "reason"),
     [
         (0, "asked about sourdough"),
-        pytest.param(
-            1,
-            "nothing older is like it",
-            marks=pytest.mark.xfail(reason="TOUCHED_TURNS is defined, but no code looks at it"),
-        ),
+        (1, "nothing older is like it"),
     ],
     ids=["short", "long"],
 )

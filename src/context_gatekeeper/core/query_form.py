@@ -51,15 +51,16 @@ DEICTIC_PATTERNS: tuple[str, ...] = (
 _DEICTIC = re.compile("|".join(f"(?:{pattern})" for pattern in DEICTIC_PATTERNS))
 # "This weekend" points at the calendar, and a "then," in front of a Latin name opens a question: neither points back.
 _NOT_POINTING = re.compile(
-    r"^(?:[这那](?:个?(?:周|星期|礼拜|月)(?!的?[会事])|年|学期|阵子|段时间)|那么?[\s,，]*(?=[a-z]))"
-    r"|\bthat reminds me\b|\bthis (?:week|month|year|weekend|morning|afternoon|evening|summer|winter|spring|autumn|fall)\b"
+    r"^(?:[这那](?:个?(?:周|星期|礼拜|月(?![饼球亮光]))(?!的[会事])|年(?![糕货轮级])|学期|阵子|段时间)|那么?[\s,，]*(?=[a-z](?!.*呢)))"
+    r"|\bthat reminds me\b|\bthis (?:week|month|year|weekend|morning|afternoon|evening|summer|winter)\b"
     r"|\bit(?:'s|\u2019s| is| was) (?=my\b|our\b|raining\b|snowing\b|time (?:for|to)\b)"
 )
 
 _CHANGE_CUE = re.compile(
     r"(?:换个?(?:话题|问题|主题)|说(?:点|些)别的|聊(?:点|些)别的|问(?:个|一个)?(?:别的|其他的?|不相关|无关)|另外一个问题|另一个问题|另外(?:想)?(?:问|请教)|先放一(?:放|边)|先不(?:说|谈|聊|管)|题外话|话说回来|顺便(?:问|说)|对了[，,]|回到|言归正传)"
     r"|\b(?:by the way|btw|change (?:of )?(?:the )?(?:topic|subject)|different (?:topic|question|subject)|new (?:topic|question)|another question|unrelated|off[- ]topic"
-    r"|(?:going|go|getting|get|let'?s get|let'?s go|coming|circling|back) back to|back to|switching (?:gears|topics)|on another note|moving on to something|that reminds me|(?:put|set|leave|leaving) (?:this|that|it) aside|enough (?:of|about) (?:this|that)|something (?:else|different|unrelated) ?[:,.])(?!\w)"
+    r"|(?:going|go|getting|get|let'?s get|let'?s go|coming|circling|back) back to|back to|switching (?:gears|topics)|on another note|moving on to something|that reminds me|(?:put|set|leave|leaving) (?:this|that) aside(?! for)|enough about (?:this|that))(?!\w)"
+    r"|^\W*(?:now |ok(?:ay)?,? )?something (?:else|different|unrelated) ?[:,.]\s*\w"
 )
 _ASKS = re.compile(
     r"[?？]|(?:什么|怎么|怎样|如何|为什么|为啥|哪|多少|几(?:个|点|天|号|种)|吗|呢|吧|么$|能不能|可不可以|是不是|有没有|请|帮我|帮忙|麻烦|告诉|推荐|介绍|讲讲|说说|解释|给我|想知道|想了解|求|咋|啥)"

@@ -94,6 +94,9 @@ class PagePool:
         user, assistant = self._store.append(self._pool, self._session, sides)
         turn = StoredTurn(user, assistant)
         self._remember(turn)
+        if turn_id == 0:
+            # The index of a session without pages is nobody's: no append reaches it.
+            self.refresh()
         return turn
 
     def turn(self, turn_id: int) -> StoredTurn:

@@ -272,13 +272,9 @@ def recall(
     """
     postings = pool.postings
     if reading.fallback:
-        ranked = [
-            page
-            for turn, score in rank_fallback(reading.fallback, pool)
-            for page in ((2 * turn, score), (2 * turn + 1, score))
-        ]
-        ranked = [(page, score) for page, score in ranked if reading.fallback in folded_text(_text_of(page, pool))]
-        ranked = ranked[:limit]
+        turns = rank_fallback(reading.fallback, pool)
+        pages = [(2 * turn_id + side, strength) for turn_id, strength in turns for side in (0, 1)]
+        ranked = [one for one in pages if reading.fallback in folded_text(_text_of(one[0], pool))][:limit]
     elif profile.ranks_pages:
         ranked = rank_pages(reading, postings, tracker, profile, now=now)[:limit]
     else:

@@ -60,7 +60,7 @@ class _LabelledTurns(Collection[int]):
         self._known: dict[int, bool] = {}
 
     def __contains__(self, turn_id: object) -> bool:
-        if not isinstance(turn_id, int):
+        if not isinstance(turn_id, int) or not 0 <= turn_id < self._tracker.turn_count:
             return False
         held = self._known.get(turn_id)
         if held is None:
@@ -189,9 +189,8 @@ def _asked_about(reading: QueryReading, active: Collection[str], pool: PagePool,
     turns = frozenset(turn for segment in alike for turn in tracker.segment_turns(segment))
     user_pages = {2 * turn for turn in turns}
     terms = frozenset(term for term in new if not user_pages.isdisjoint(pool.postings.ordinals(term)[-MOST_PLACES:]))
-    stands_out = (
-        held >= STANDS_OUT_LEAST and held >= STANDS_OUT_SHARE * total and best.share >= STANDS_OUT_RATIO * second
-    )
+    is_telling = held >= max(STANDS_OUT_LEAST, STANDS_OUT_SHARE * total)
+    stands_out = is_telling and len(turns) <= TOUCHED_TURNS and best.share >= STANDS_OUT_RATIO * second
     return _Asked(stands_out, terms, turns)
 
 
