@@ -13,7 +13,7 @@ from context_gatekeeper.core.topic_gate import NamedRoot
 from context_gatekeeper.core.weights import term_background
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import QueryReading
-from context_gatekeeper.engine.topic_finder import MOST_PLACES, TopicFinding, is_minor
+from context_gatekeeper.engine.topic_finder import MOST_PLACES, NAME_MESSAGES_RATIO, TopicFinding, is_minor
 from context_gatekeeper.engine.topic_tracker import TopicTracker
 from context_gatekeeper.ports import Postings
 from context_gatekeeper.types import TopicMove
@@ -154,11 +154,15 @@ def _meant_turn(
     """The newest turn that asked about the very subject that a query about the past names.
 
     Wherever it stands: a label is inherited along runs and may be lost in one, the subject's own words are not.
-    A turn that recalled the subject only repeats what that turn said.
+    A turn that recalled the subject only repeats what an older one said, so that one comes too.
     """
     if not reading.form.recalls:
         return
-    subject = subject_of(reading, cover_weights, finding.names, pool.postings)
+    keys = tracker.keys
+    used = max((keys.message_count(root) for root in finding.roots), default=0)
+    # A sub-question's words stand under the topic's name too, but in few of its messages.
+    names = frozenset(term for term in finding.names if NAME_MESSAGES_RATIO * keys.message_count(term) >= used)
+    subject = subject_of(reading, cover_weights, names, pool.postings)
     if max(map(term_background, subject), default=0.0) < _SUBJECT_BACKGROUND:
         # In short talk every word of the topic counts as its name; then the name is the subject.
         subject = subject_of(reading, cover_weights, frozenset(), pool.postings)
@@ -168,13 +172,15 @@ def _meant_turn(
             if not ordinal & 1:
                 held[ordinal >> 1] = held.get(ordinal >> 1, 0.0) + weight
     total = sum(subject.values())
-    asked = {turn: weight for turn, weight in held.items() if not read_form(pool.turn(turn).user.text).recalls}
-    own = {turn: weight for turn, weight in asked.items() if not _is_elsewhere(turn, reading, finding, tracker)}
+    own = {turn: weight for turn, weight in held.items() if not _is_elsewhere(turn, reading, finding, tracker)}
     best = max(own.values(), default=0.0)
     if best and best >= ASKED_SHARE * total:
-        yield max(turn for turn, weight in own.items() if weight >= RECALLED_SHARE * best)
-        return
-    yield from sorted(turn for turn, weight in asked.items() if weight >= WHOLE_SHARE * total)[-1:]
+        able = sorted(turn for turn, weight in own.items() if weight >= RECALLED_SHARE * best)
+    else:
+        able = sorted(turn for turn, weight in held.items() if weight >= WHOLE_SHARE * total)
+    yield from [turn for turn in able if not read_form(pool.turn(turn).user.text).recalls][-1:]
+    # Words of recalling also open questions that recall nothing ("you once helped a friend of mine with ...").
+    yield from [turn for turn in able if turn in finding.allowed][-1:]
 
 
 def _is_elsewhere(turn_id: int, reading: QueryReading, finding: TopicFinding, tracker: TopicTracker) -> bool:
