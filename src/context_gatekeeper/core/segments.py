@@ -43,7 +43,7 @@ def match_segments(
     base: Mapping[str, float],
     places: Mapping[str, Sequence[int]],
     segment_of: array[int],
-    segment_sizes: Sequence[int],
+    segment_starts: Sequence[int],
     params: SegmentParams = SEGMENT_PARAMS,
 ) -> list[SegmentMatch]:
     """Segments that hold a query term, strongest first; ties go to the newer one.
@@ -52,17 +52,17 @@ def match_segments(
         base: term -> weight without IDF; terms that should not count are left out.
         places: term -> ascending page ordinals that hold it (two pages a turn).
         segment_of: turn id -> segment number.
-        segment_sizes: turns of each segment.
+        segment_starts: first turn of each segment, ascending.
         params: the numbers.
 
     Term frequency = blocks plus user messages of the segment that hold the term.
     O(postings of the query's terms).
     """
     total = sum(base.values())
-    count = len(segment_sizes)
+    count = len(segment_starts)
     if not total or not count:
         return []
-    average = sum(segment_sizes) / count
+    average = len(segment_of) / count
     strengths: dict[int, float] = {}
     shares: dict[int, float] = {}
     for term, weight in base.items():
@@ -78,7 +78,9 @@ def match_segments(
             continue
         idf = log((count + 1) / (len(frequencies) + 1)) + 1.0
         for segment, frequency in frequencies.items():
-            norm = params.saturation_k1 * (1 - params.length_b + params.length_b * segment_sizes[segment] / average)
+            stop = segment_starts[segment + 1] if segment + 1 < count else len(segment_of)
+            size = stop - segment_starts[segment]
+            norm = params.saturation_k1 * (1 - params.length_b + params.length_b * size / average)
             strengths[segment] = strengths.get(segment, 0.0) + weight * idf * frequency / (frequency + norm)
             shares[segment] = shares.get(segment, 0.0) + weight
     bonus = params.recency_segments

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from context_gatekeeper.core.segments import SEGMENT_PARAMS, SegmentMatch, match_segments
 from context_gatekeeper.core.topic_gate import GateEvidence, NamedRoot, gate_topic
@@ -91,7 +90,6 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
     named = _named_root(reading, tracker)
     matches = _segment_matches(reading.base, pool, tracker)
     active = _active_terms(pool, tracker)
-    asked = _asked_about(reading, active, pool, tracker)
     evidence = _evidence(reading, pool, tracker, named, matches, active, time)
     verdict = gate_topic(evidence)
     is_clear = not verdict.points or abs(verdict.points) >= CLEAR_POINTS
@@ -101,7 +99,10 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
         is_said_in_passing = named is not None and not named.is_running and is_clear
         place = _running_place(reading, tracker, None if is_said_in_passing else named)
     else:
-        place = _resumed_place(reading, tracker, named, matches, asked if is_clear else _Asked())
+        returned = _returned_place(tracker, named, matches)
+        if returned is None and is_clear:
+            returned = _touched_place(reading, active, pool, tracker)
+        place = _recalled_place(reading, tracker, matches) if returned is None else returned
     return TopicFinding(evidence, verdict, place.topic, place.reason, place.allowed, place.names, place.roots)
 
 
@@ -116,26 +117,27 @@ def _running_place(reading: QueryReading, tracker: TopicTracker, named: _Named |
     return _Place("running", f"names {named.root!r}", allowed, named.terms, frozenset((named.root,)))
 
 
-def _resumed_place(
-    reading: QueryReading, tracker: TopicTracker, named: _Named | None, matches: list[SegmentMatch], asked: _Asked
-) -> _Place:
-    """The named topic, else the stretch that holds most of the query, else one the user just touched, else nothing."""
+def _returned_place(tracker: TopicTracker, named: _Named | None, matches: list[SegmentMatch]) -> _Place | None:
+    """The named topic, else the stretch that holds most of the query."""
     if named is not None:
         labelled = _LabelledTurns(tracker, named)
         return _Place("known", f"names {named.root!r}", labelled, named.terms, frozenset((named.root,)))
     running = len(tracker.segment_starts) - 1
     older = next((match for match in matches if match.segment != running), None)
-    if older is not None and _holds_most(older, matches):
-        turns = tracker.segment_turns(older.segment)
-        return _Place("known", f"returns to turns {turns.start}-{turns.stop - 1}", turns)
-    if asked.stands_out:
-        return _Place("known", f"asked about {asked.told}", asked.turns, asked.terms)
-    if reading.form.recalls and matches:
-        best = max(match.share for match in matches)
-        like_it = [match.segment for match in matches if match.share >= RECALLED_SEGMENT_SHARE * best]
-        said = frozenset(turn for segment in like_it for turn in tracker.segment_turns(segment))
-        return _Place("known", "asks about something said", said)
-    return _Place("new", "nothing older is like it", ())
+    if older is None or not _holds_most(older, matches):
+        return None
+    turns = tracker.segment_turns(older.segment)
+    return _Place("known", f"returns to turns {turns.start}-{turns.stop - 1}", turns)
+
+
+def _recalled_place(reading: QueryReading, tracker: TopicTracker, matches: list[SegmentMatch]) -> _Place:
+    """For a question about something said every stretch that is nearly the best, else nothing."""
+    if not (reading.form.recalls and matches):
+        return _Place("new", "nothing older is like it", ())
+    best = max(match.share for match in matches)
+    like_it = [match.segment for match in matches if match.share >= RECALLED_SEGMENT_SHARE * best]
+    said = frozenset(turn for segment in like_it for turn in tracker.segment_turns(segment))
+    return _Place("known", "asks about something said", said)
 
 
 def _holds_most(older: SegmentMatch, matches: list[SegmentMatch]) -> bool:
@@ -159,39 +161,31 @@ TOUCHED_TURNS = 6
 """A subject talked about for longer has a name (a topic key), or none that tells it from others."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Older segments in which the user spoke of something that the query names and the active topic does not."""
+def _touched_place(
+    reading: QueryReading, active: Collection[str], pool: PagePool, tracker: TopicTracker
+) -> _Place | None:
+    """Short stretches in which the user spoke of what the query names and the active topic does not.
 
-    stands_out: bool = False
-    terms: frozenset[str] = frozenset()
-    turns: frozenset[int] = frozenset()
-    """Turns of the best segment and of those like it."""
-
-    @property
-    def told(self) -> str:
-        return ", ".join(sorted(self.terms)[:3])
-
-
-def _asked_about(reading: QueryReading, active: Collection[str], pool: PagePool, tracker: TopicTracker) -> _Asked:
-    """Look for the query's new anchors among what the user asked: a topic's name is spoken before it is answered."""
+    A topic's name is spoken before it is answered, so only user messages are looked at (decision note 0007).
+    """
     total = sum(own for term, own in reading.base.items() if is_content(term))
     new = {term: own for term, own in reading.base.items() if is_content(term) and term not in active}
     running = len(tracker.segment_starts) - 1
     found = _segment_matches(new, pool, tracker, users_only=True)
     matches = sorted((one for one in found if one.segment != running), key=lambda one: (-one.share, -one.segment))
     if not matches:
-        return _Asked()
+        return None
     best = matches[0]
     held = best.share * sum(new.values())
     alike = [one.segment for one in matches if one.share >= RECALLED_SEGMENT_SHARE * best.share]
     second = max((one.share for one in found if one.segment not in alike), default=0.0)
     turns = frozenset(turn for segment in alike for turn in tracker.segment_turns(segment))
+    is_telling = held >= max(STANDS_OUT_LEAST, STANDS_OUT_SHARE * total)
+    if not is_telling or len(turns) > TOUCHED_TURNS or best.share < STANDS_OUT_RATIO * second:
+        return None
     user_pages = {2 * turn for turn in turns}
     terms = frozenset(term for term in new if not user_pages.isdisjoint(pool.postings.ordinals(term)[-MOST_PLACES:]))
-    is_telling = held >= max(STANDS_OUT_LEAST, STANDS_OUT_SHARE * total)
-    stands_out = is_telling and len(turns) <= TOUCHED_TURNS and best.share >= STANDS_OUT_RATIO * second
-    return _Asked(stands_out, terms, turns)
+    return _Place("known", f"asked about {', '.join(sorted(terms)[:3])}", turns, terms)
 
 
 def _active_terms(pool: PagePool, tracker: TopicTracker) -> frozenset[str]:
@@ -281,12 +275,10 @@ def _segment_matches(
     """Segments that hold content terms of ``weights``, in user messages alone if asked so, strongest first."""
     postings = pool.postings
     base = {term: own for term, own in weights.items() if is_content(term)}
-    starts = [*tracker.segment_starts, tracker.turn_count]
-    sizes = [stop - start for start, stop in pairwise(starts)]
     places: dict[str, Sequence[int]] = {term: postings.ordinals(term)[-MOST_PLACES:] for term in base}
     if users_only:
         places = {term: [ordinal for ordinal in held if not ordinal & 1] for term, held in places.items()}
-    return match_segments(base, places, tracker.segment_of, sizes)
+    return match_segments(base, places, tracker.segment_of, tracker.segment_starts)
 
 
 def _evidence(

@@ -8,6 +8,7 @@ turn, whoever wrote it, with what the engine worked out when the turn was added.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,7 +104,7 @@ class TopicTracker:
     def recent_switches(self) -> int:
         """Switches among the last six turns; the first turn of a session is none."""
         first = max(1, self.turn_count - RECENT_TURNS)
-        return sum(1 for start in self.segment_starts if start >= first)
+        return len(self.segment_starts) - bisect_left(self.segment_starts, first)
 
     def is_new_day(self, time: float | None) -> bool | None:
         """Whether ``time`` lies on another UTC day than the last turn; None when either is unknown."""
