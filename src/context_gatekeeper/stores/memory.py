@@ -71,10 +71,11 @@ class MemoryStore:
             )
             self._last_id += len(pages)
             self._pools.setdefault(pool, owner).sessions.setdefault(session, here)
-            here.pages.extend(pages)
             for page in pages:
                 owner.pages[page.page_id] = page
                 here.index.add_page(page.ordinal, page.terms)
+            # Last, so that a reader who counts a page also finds it in the index.
+            here.pages.extend(pages)
             if idempotency_key is not None:
                 owner.appends[idempotency_key] = pages
             return pages
