@@ -5,7 +5,7 @@ points decides, because on real talk the zones alone call too many continuations
 switch (decision note 0003): a false switch empties the context, a false continue only keeps a block too many.
 Order of the rules: no history -> explicit cue -> overlap (unless an older topic is named) -> points.
 Source: reading 5-12 and section 6.5 of the selection notes. The points are fitted by logistic
-regression; ``scripts/fit_gate.py`` prints them from labelled talk.
+regression with ``scripts/fit_gate.py``; decision note 0003 tells how far that is to be trusted.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class GateEvidence:
     recent_switches: int
     """Switches among the last six turns."""
     older_match: float
-    """The same for the best older segment, in [0, 1]."""
+    """Largest share of the query's base weight that an older segment holds, in [0, 1]."""
     run_overlap_ratio: float
     """Weighted share of the query's anchors in the whole running segment."""
     changes_script: bool
