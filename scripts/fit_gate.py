@@ -1,12 +1,15 @@
-"""Fit the table of the topic gate.
+"""Fit the two tables of the topic gate.
 
     pip install numpy
     python scripts/fit_gate.py DATA_FOLDER [--write]
 
 DATA_FOLDER holds ``shift/*.jsonl``, ``frames/*`` and, for times, ``qa/realmem_en.jsonl``; a set that is missing
-there is left out. Prints the table, and of each set how the gate does when a third of its conversations is held
-out; ``--write`` puts the numbers into ``core/topic_gate.py``. Takes a few minutes, draws the same every time, and
-does not look at the numbers that are in ``core/topic_gate.py`` (`GateParams.alternating_least` is kept).
+there is left out. Prints the tables, and of each set how they do when a third of its conversations is held out;
+``--write`` puts the numbers into ``core/topic_gate.py``. Takes a few minutes, draws the same every time, and does not
+look at the numbers that are in ``core/topic_gate.py``.
+
+`GateParams` learns where a new subject begins: also one within the same errand, where a set labels that.
+`LeavingParams` learns where another talk begins: from sets whose labels are that.
 
 Two passes. The first collects the rows of `gate_features` along the true history (the labels move the topics) and
 fits. The second collects them again along the decisions of that table, because a gate that missed a switch sees
@@ -29,11 +32,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum, auto
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from context_gatekeeper.core.topic_gate import GATE_PARAMS, GateEvidence, GateParams, gate_features, gate_topic
+from context_gatekeeper.core.topic_gate import (
+    GateEvidence,
+    GateParams,
+    LeavingParams,
+    gate_features,
+    gate_topic,
+    sum_points,
+)
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import read_query
 from context_gatekeeper.engine.session import Session
@@ -58,7 +69,7 @@ from context_gatekeeper.evals.datasets import (
 )
 from context_gatekeeper.evals.fixtures import TopicScript, Wordings, read_topics, read_wordings, seed_topics
 from context_gatekeeper.evals.gate import gate_figures, true_switches
-from context_gatekeeper.evals.interleaved import CHAINED_DIALOGUES, chain_dialogues
+from context_gatekeeper.evals.interleaved import ChainOrder, chain_dialogues
 from context_gatekeeper.stores import MemoryStore
 from context_gatekeeper.types import TopicMove
 
@@ -90,7 +101,9 @@ class LabelledSet:
     kind: Kind
     source: str
     weight: float
-    """Of all its judged turns together, beside other sets."""
+    """Of all its judged turns together, beside other sets, in the table of the gate."""
+    leaving_weight: float
+    """The same in the table of leaving; 0 where the labels tell subjects, not talks."""
     false_switch_cost: float = 1.0
 
 
@@ -98,33 +111,35 @@ SETS = (
     # Labels to trust, people and their assistants: they count most. RealMem's false switches count twice, because its
     # logs are the long ones, where a false switch empties most. Its times tell nearly every border, so the timed copy
     # counts less: elsewhere a new day is no new topic.
-    LabelledSet("realmem", Kind.DIALOGUES, "realmem_switch_en", 3.0, false_switch_cost=2.0),
-    LabelledSet("realmem_timed", Kind.TIMED, "realmem_switch_en", 1.0),
-    LabelledSet("crosswoz", Kind.DIALOGUES, "crosswoz_zh", 3.0),
+    LabelledSet("realmem", Kind.DIALOGUES, "realmem_switch_en", 3.0, 3.0, false_switch_cost=2.0),
+    LabelledSet("realmem_timed", Kind.TIMED, "realmem_switch_en", 1.0, 1.0),
+    LabelledSet("crosswoz", Kind.DIALOGUES, "crosswoz_zh", 3.0, 0.0),
     # Labels of drift and of small, debatable shifts: hardly to be seen in the words, kept for their continuations.
-    LabelledSet("kdconv", Kind.DIALOGUES, "kdconv_zh", 0.7),
-    LabelledSet("tiage", Kind.DIALOGUES, "tiage_en", 0.7),
-    # Borders that are certain, but that were made by cutting: no speaker marks them.
-    LabelledSet("crosswoz_chains", Kind.CHAINS, "crosswoz_zh", 0.33),
-    LabelledSet("kdconv_chains", Kind.CHAINS, "kdconv_zh", 0.38),
-    LabelledSet("tiage_chains", Kind.CHAINS, "tiage_en", 0.17),
+    LabelledSet("kdconv", Kind.DIALOGUES, "kdconv_zh", 0.7, 0.0),
+    LabelledSet("tiage", Kind.DIALOGUES, "tiage_en", 0.7, 0.0),
+    # Borders that are certain, but that were made by cutting: no speaker marks them. What they tell is leaving.
+    LabelledSet("crosswoz_chains", Kind.CHAINS, "crosswoz_zh", 0.33, 2.0),
+    LabelledSet("kdconv_chains", Kind.CHAINS, "kdconv_zh", 0.38, 2.0),
+    LabelledSet("tiage_chains", Kind.CHAINS, "tiage_en", 0.17, 1.0),
     # Few, but what a person minds most: short queries that lean on the last answer, bare ones that do not.
-    LabelledSet("followups", Kind.CASES, "followups", 4.0),
-    LabelledSet("chats3", Kind.CASES, "chats3", 1.0),
+    LabelledSet("followups", Kind.CASES, "followups", 4.0, 4.0),
+    LabelledSet("chats3", Kind.CASES, "chats3", 1.0, 1.0),
     # Templates: clear labels, but kind to names. ``random`` mixes runs of all lengths and counts a little more. The
     # package's own topics are only four, so they count a quarter.
-    LabelledSet("made_burst", Kind.MADE, "burst", 2.0),
-    LabelledSet("made_robin", Kind.MADE, "robin", 2.0),
-    LabelledSet("made_block", Kind.MADE, "block", 2.0),
-    LabelledSet("made_random", Kind.MADE, "random", 2.4),
-    LabelledSet("seed_burst", Kind.SEED, "burst", 0.5),
-    LabelledSet("seed_robin", Kind.SEED, "robin", 0.5),
-    LabelledSet("seed_block", Kind.SEED, "block", 0.5),
-    LabelledSet("seed_random", Kind.SEED, "random", 0.6),
+    LabelledSet("made_burst", Kind.MADE, "burst", 2.0, 2.0),
+    LabelledSet("made_robin", Kind.MADE, "robin", 2.0, 2.0),
+    LabelledSet("made_block", Kind.MADE, "block", 2.0, 2.0),
+    LabelledSet("made_random", Kind.MADE, "random", 2.4, 2.4),
+    LabelledSet("seed_burst", Kind.SEED, "burst", 0.5, 0.5),
+    LabelledSet("seed_robin", Kind.SEED, "robin", 0.5, 0.5),
+    LabelledSet("seed_block", Kind.SEED, "block", 0.5, 0.5),
+    LabelledSet("seed_random", Kind.SEED, "random", 0.6, 0.6),
 )
 SWITCH_COST = 0.6
 """Of a missed switch, in false ones: a false switch empties the context, a missed one only keeps a block."""
-TRUE_SHARE, OWN_SHARE = 0.3, 0.7
+LEAVING_COST = 1.0
+"""The same of leaving. The gate has called a switch by then, so that the block kept is more likely a foreign one."""
+SHARES = {False: 0.3, True: 0.7}
 """Of a set's weight, for its rows along the true history and along own decisions: those are what the gate will meet."""
 WEIGHT_UNIT = 500.0
 """Rows that a set of weight 1 counts for, whatever it holds: it sets the scale of the weights beside `RIDGE`."""
@@ -136,8 +151,8 @@ LEAST_STEP = 1e-8
 MOST_LOG_ODDS = 30.0
 FOLDS = 3
 FOLD_SEED = 3
-CHAIN_SEED = 5
-"""That of `evals.interleaved`: the same chains."""
+CHAINED_DIALOGUES = 4
+"""That of `evals.interleaved`."""
 ROUNDS_PER_TOPIC = 25
 MADE_SEEDS, SEED_SEEDS = 5, 2
 """Talks of each half and order. The package's own topics are not halved: their halves only have other seeds."""
@@ -149,9 +164,10 @@ WORDING_FILES = {
     "deictic": "frames/frames_deictic.json",
 }
 TABLE_FILE = Path(__file__).parents[1] / "src" / "context_gatekeeper" / "core" / "topic_gate.py"
-NAMES = tuple(field.name for field in fields(GateParams) if field.name != "alternating_least")
-SAYS_CONTINUE = replace(GATE_PARAMS, **dict.fromkeys(NAMES, 0.0))  # type: ignore[arg-type]
+SAYS_CONTINUE = GateParams(**{row.name: 0.0 for row in fields(GateParams)})
 SAYS_SWITCH = replace(SAYS_CONTINUE, constant=1.0)
+Params = GateParams | LeavingParams
+Table = TypeVar("Table", GateParams, LeavingParams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +180,8 @@ class Told:
     is_switch: bool | None
     """None where nobody said: the gate decides."""
     is_judged: bool
+    tells_subject: bool = True
+    """Whether the label also holds for the gate: a chain's may hide a new subject inside its dialogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +200,11 @@ class Row:
     group: str
     is_own: bool
     """Whether the table moved the topics before it, not the labels."""
-    features: tuple[float, ...]
+    features: Mapping[str, float]
     is_switch: bool
     ruling: bool | None
     """Whether a rule before the table calls a switch; None = the table decides."""
+    tells_subject: bool
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -239,24 +258,20 @@ def dialogue_talks(source: str, dialogues: Sequence[Conversation]) -> Iterator[T
 
 
 def chain_of(number: int, dialogue_count: int) -> int:
-    """Chain of a dialogue; a rest of one to three dialogues joins the last chain."""
-    return min(number // CHAINED_DIALOGUES, max(1, dialogue_count // CHAINED_DIALOGUES) - 1)
+    """Chain of a dialogue among those of `evals.interleaved`: every so many-th dialogue is in the same."""
+    return number % max(1, dialogue_count // CHAINED_DIALOGUES)
 
 
 def chain_talks(source: str, dialogues: Sequence[Conversation]) -> Iterator[Talk]:
-    """Chains of dialogues. Not judged: a query that opens a topic within its own dialogue, where the chain goes on."""
-    chains: defaultdict[int, list[Conversation]] = defaultdict(list)
-    for number, dialogue in enumerate(dialogues):
-        chains[chain_of(number, len(dialogues))].append(dialogue)
-    rng = random.Random(CHAIN_SEED)
-    for number, chain in chains.items():
+    """Chains of dialogues. A query that opens a subject within its own dialogue stays in the talk, but says no more."""
+    for number, chain in enumerate(chain_dialogues(dialogues, ChainOrder.DRAWN)):
         told: list[Told] = []
         running: str | None = None
-        for turn, topic in chain_dialogues(chain, rng):
+        for turn, topic in chain:
             is_switch = running is not None and topic != running
-            is_doubtful = not is_switch and turn.user is not None and bool(turn.user.shift)
-            is_judged = running is not None and turn.user is not None and not is_doubtful
-            told.append(Told(turn.user_text, turn.assistant_text, turn.time, is_switch, is_judged))
+            is_judged = running is not None and turn.user is not None
+            tells_subject = is_switch or turn.user is None or not turn.user.shift
+            told.append(Told(turn.user_text, turn.assistant_text, turn.time, is_switch, is_judged, tells_subject))
             running = topic
         yield Talk(f"{source}/{number}", told)
 
@@ -327,9 +342,9 @@ def collect_rows(labelled: LabelledSet, talks: Iterable[Talk], params: GateParam
             reading = read_query(told.user_text, pool.postings, session.tracker)
             evidence = find_topic(reading, pool, session.tracker, told.time).evidence
             if told.is_judged:
+                ruling = rule_on(evidence)
                 features = gate_features(evidence)
-                values = tuple(features[name] for name in NAMES)
-                yield Row(labelled, talk.group, is_own, values, bool(told.is_switch), rule_on(evidence))
+                yield Row(labelled, talk.group, is_own, features, bool(told.is_switch), ruling, told.tells_subject)
             move = gate_topic(evidence, params).move
             if not is_own and told.is_switch is not None:
                 move = TopicMove.SWITCH if told.is_switch else TopicMove.CONTINUE
@@ -345,31 +360,33 @@ def rule_on(evidence: GateEvidence) -> bool | None:
 # -- fitting ------------------------------------------------------------------------------------
 
 
-def weigh_rows(rows: Sequence[Row], shares: Mapping[bool, float]) -> Vector:
-    """Weight of each row; turns that a rule decides have none. ``shares``: of a set's weight, by `Row.is_own`."""
-    counts = Counter((row.source.name, row.is_own) for row in rows)
-    return np.array(
-        [
-            0.0
-            if row.ruling is not None
-            else WEIGHT_UNIT
-            * row.source.weight
-            * shares[row.is_own]
-            / counts[row.source.name, row.is_own]
-            * (SWITCH_COST if row.is_switch else row.source.false_switch_cost)
-            for row in rows
-        ]
-    )
+def weigh_rows(rows: Sequence[Row], table: type[Params], shares: Mapping[bool, float]) -> Vector:
+    """Weight of each row in a table; turns that a rule decides have none.
+
+    ``shares``: of a set's weight, by `Row.is_own`.
+    """
+    is_gate = table is GateParams
+    counts = Counter((row.source.name, row.is_own) for row in rows if row.tells_subject or not is_gate)
+
+    def weigh(row: Row) -> float:
+        if row.ruling is not None or (is_gate and not row.tells_subject):
+            return 0.0
+        of_set = row.source.weight if is_gate else row.source.leaving_weight
+        missed = SWITCH_COST if is_gate else LEAVING_COST
+        cost = missed if row.is_switch else row.source.false_switch_cost
+        return WEIGHT_UNIT * of_set * shares[row.is_own] / counts[row.source.name, row.is_own] * cost
+
+    return np.array([weigh(row) for row in rows])
 
 
-def fit_points(values: Vector, wanted: Vector, weights: Vector) -> Vector:
+def fit_points(values: Vector, wanted: Vector, weights: Vector, names: Sequence[str]) -> Vector:
     """Points for each column of ``values`` (rows x names), by Newton's method."""
     used = weights > 0
     scale = values.std(axis=0)
     scale[scale == 0] = 1.0
     scaled, wanted, weights = values[used] / scale, wanted[used], weights[used]
-    ridge = np.array([FREE_RIDGE if name == "constant" else RIDGE for name in NAMES])
-    points = np.zeros(len(NAMES))
+    ridge = np.array([FREE_RIDGE if name == "constant" else RIDGE for name in names])
+    points = np.zeros(len(names))
     for _ in range(MOST_STEPS):
         chance = 1 / (1 + np.exp(-np.clip(scaled @ points, -MOST_LOG_ODDS, MOST_LOG_ODDS)))
         slope = scaled.T @ (weights * (chance - wanted)) + ridge * points
@@ -382,20 +399,24 @@ def fit_points(values: Vector, wanted: Vector, weights: Vector) -> Vector:
     return result
 
 
-def fit_table(rows: Sequence[Row], shares: Mapping[bool, float]) -> GateParams:
-    """The table, rounded to two decimals as it is shipped."""
-    points = fit_points(*as_arrays(rows), weigh_rows(rows, shares))
-    rounded = {name: round(float(value), 2) + 0.0 for name, value in zip(NAMES, points, strict=True)}
-    return replace(GATE_PARAMS, **rounded)  # type: ignore[arg-type]
+def names_of(table: type[Params]) -> tuple[str, ...]:
+    """The rows of a table."""
+    return tuple(row.name for row in fields(table))
 
 
-def as_arrays(rows: Sequence[Row]) -> tuple[Vector, Vector]:
-    """Features (rows x names) and labels."""
-    return np.array([row.features for row in rows]), np.array([float(row.is_switch) for row in rows])
+def fit_table(
+    table: type[Table], rows: Sequence[Row], shares: Mapping[bool, float], weights: Vector | None = None
+) -> Table:
+    """A table, rounded to two decimals as it is shipped; ``weights`` instead of those of `weigh_rows`."""
+    names = names_of(table)
+    values = np.array([[row.features[name] for name in names] for row in rows])
+    wanted = np.array([float(row.is_switch) for row in rows])
+    points = fit_points(values, wanted, weigh_rows(rows, table, shares) if weights is None else weights, names)
+    return table(**{name: round(float(value), 2) + 0.0 for name, value in zip(names, points, strict=True)})
 
 
-def fit_in_two_passes(talks: Mapping[LabelledSet, Sequence[Talk]]) -> tuple[GateParams, list[Row]]:
-    """The table, and the rows of both passes.
+def collect_in_two_passes(talks: Mapping[LabelledSet, Sequence[Talk]]) -> list[Row]:
+    """The rows of both passes.
 
     Histories of cases have no labels: in the first pass they are moved by the table of all other sets.
     """
@@ -403,9 +424,9 @@ def fit_in_two_passes(talks: Mapping[LabelledSet, Sequence[Talk]]) -> tuple[Gate
     cases = {labelled: told for labelled, told in talks.items() if labelled.kind is Kind.CASES}
     others = {labelled: told for labelled, told in talks.items() if labelled.kind is not Kind.CASES}
     rows = collect_sets(others, SAYS_CONTINUE, is_own=False)
-    rows += collect_sets(cases, fit_table(rows, alone), is_own=False)
-    rows += collect_sets(talks, fit_table(rows, alone), is_own=True)
-    return fit_table(rows, {False: TRUE_SHARE, True: OWN_SHARE}), rows
+    rows += collect_sets(cases, fit_table(GateParams, rows, alone), is_own=False)
+    rows += collect_sets(talks, fit_table(GateParams, rows, alone), is_own=True)
+    return rows
 
 
 def collect_sets(talks: Mapping[LabelledSet, Sequence[Talk]], params: GateParams, *, is_own: bool) -> list[Row]:
@@ -428,27 +449,24 @@ def draw_folds(groups: Iterable[str]) -> dict[str, int]:
     return folds
 
 
-def judge_held_out(rows: Sequence[Row]) -> dict[str, list[tuple[bool, bool]]]:
-    """(called a switch, was one) of each row along own decisions, by set."""
+def judge_held_out(table: type[Params], rows: Sequence[Row]) -> dict[str, list[tuple[bool, bool]]]:
+    """(called a switch, was one) of each row along own decisions that a table is for, by set."""
     fold_of_group = draw_folds(row.group for row in rows)
     folds = np.array([fold_of_group[row.group] for row in rows])
-    values, wanted = as_arrays(rows)
-    weights = weigh_rows(rows, {False: TRUE_SHARE, True: OWN_SHARE})
-    points = np.zeros(len(rows))
-    for fold in range(FOLDS):
-        held_out = folds == fold
-        points[held_out] = values[held_out] @ fit_points(values, wanted, np.where(held_out, 0.0, weights))
+    weights = weigh_rows(rows, table, SHARES)
+    counts_in = {row.source.name for row, weight in zip(rows, weights, strict=True) if weight}
+    fitted = [fit_table(table, rows, SHARES, np.where(folds == fold, 0.0, weights)) for fold in range(FOLDS)]
     outcomes: defaultdict[str, list[tuple[bool, bool]]] = defaultdict(list)
-    for row, value in zip(rows, points, strict=True):
-        if row.is_own:
-            called = bool(value > 0) if row.ruling is None else row.ruling
+    for row, fold in zip(rows, folds, strict=True):
+        if row.is_own and row.source.name in counts_in and (row.tells_subject or table is LeavingParams):
+            called = sum_points(row.features, fitted[fold]) > 0 if row.ruling is None else row.ruling
             outcomes[row.source.name].append((called, row.is_switch))
     return outcomes
 
 
-def table_lines(params: GateParams) -> str:
-    """The table as it stands in the source."""
-    return "".join(f"    {name}: float = {getattr(params, name):.2f}\n" for name in NAMES)
+def table_lines(params: Params) -> str:
+    """A table as it stands in the source."""
+    return "".join(f"    {name}: float = {getattr(params, name):.2f}\n" for name in names_of(type(params)))
 
 
 def figure_lines(outcomes: Mapping[str, Sequence[tuple[bool, bool]]]) -> Iterator[str]:
@@ -463,21 +481,21 @@ def figure_lines(outcomes: Mapping[str, Sequence[tuple[bool, bool]]]) -> Iterato
         )
 
 
-def write_table(params: GateParams) -> None:
+def write_table(params: Params) -> None:
     """Put the numbers into the source of the gate; other records of it have fields of the same names."""
-    before, opening, rest = TABLE_FILE.read_text("utf-8").partition("class GateParams:\n")
-    table, closing, after = rest.partition("    alternating_least: ")
-    for name in NAMES:
+    before, opening, rest = TABLE_FILE.read_text("utf-8").partition(f"class {type(params).__name__}:\n")
+    table, closing, after = rest.partition("\n\n\n")
+    for name in names_of(type(params)):
         row = rf"\g<1>{getattr(params, name):.2f}"
         table, found = re.subn(rf"(?m)^(    {name}: float = )\S+$", row, table)
         if found != 1:
-            raise SystemExit(f"{TABLE_FILE}: GateParams has {found} rows {name!r}; nothing was written")
+            raise SystemExit(f"{TABLE_FILE}: {type(params).__name__} has {found} rows {name!r}; nothing was written")
     TABLE_FILE.write_text(before + opening + table + closing + after, "utf-8")
 
 
 def main() -> None:
-    """Print the table and its figures, and write it if asked to."""
-    parser = argparse.ArgumentParser(description="Fit the table of the topic gate.")
+    """Print the tables and their figures, and write them if asked to."""
+    parser = argparse.ArgumentParser(description="Fit the tables of the topic gate.")
     parser.add_argument("folder", type=Path, metavar="DATA_FOLDER")
     parser.add_argument("--write", action="store_true", help=f"put the numbers into {TABLE_FILE.name}")
     options = parser.parse_args()
@@ -490,11 +508,13 @@ def main() -> None:
             talks[labelled] = list(read_talks(labelled, options.folder))
     if all(labelled.kind is Kind.SEED for labelled in talks):
         parser.error(f"{options.folder} holds none of the sets")
-    params, rows = fit_in_two_passes(talks)
-    print(table_lines(params))
-    print("\n".join(figure_lines(judge_held_out(rows))))
-    if options.write:
-        write_table(params)
+    rows = collect_in_two_passes(talks)
+    for table in (GateParams, LeavingParams):
+        params = fit_table(table, rows, SHARES)
+        print(f"{table.__name__}\n{table_lines(params)}")
+        print("\n".join(figure_lines(judge_held_out(table, rows))))
+        if options.write:
+            write_table(params)
 
 
 if __name__ == "__main__":

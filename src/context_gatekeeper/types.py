@@ -133,6 +133,8 @@ class GateVerdict:
     points: float = 0.0
     """Sum of the score table; above 0 means switch. 0.0 when a rule decided before it."""
     is_deictic: bool = False
+    is_soft: bool = False
+    """A switch to a new subject that need not end the talk about the last block, which is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,7 @@ class Decision:
                 "new_token_ratio": self.verdict.new_token_ratio,
                 "points": self.verdict.points,
                 "is_deictic": self.verdict.is_deictic,
+                "is_soft": self.verdict.is_soft,
             },
             "topic": self.topic,
             "topic_reason": self.topic_reason,

@@ -4,13 +4,19 @@ The documented thresholds are kept and reported. Inside their zones a small tabl
 points decides, because on real talk the zones alone call too many continuations a
 switch (decision note 0003): a false switch empties the context, a false continue only keeps a block too many.
 Order of the rules: no history -> explicit cue -> overlap (unless an older topic is named) -> points.
+
+A new subject need not end the talk: who has chosen a restaurant asks for a hotel close by. A second,
+smaller table tells whether a switch leaves the talk about the last block; where it does not, the
+switch is *soft* and the last block is kept (decision note 0008).
+
 Source: reading 5-12 and section 6.5 of the selection notes. The points are fitted by logistic
 regression with ``scripts/fit_gate.py``; decision note 0003 tells how far that is to be trusted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from enum import Enum
 from math import log
 
@@ -20,15 +26,18 @@ from context_gatekeeper.types import GateVerdict, TopicMove
 __all__ = [
     "DEICTIC_PATTERNS",
     "GATE_PARAMS",
+    "LEAVING_PARAMS",
     "NEW_RATIO_SWITCH_THRESHOLD",
     "OVERLAP_CONTINUE_THRESHOLD",
     "OVERLAP_SWITCH_THRESHOLD",
     "GateEvidence",
     "GateParams",
+    "LeavingParams",
     "NamedRoot",
     "gate_features",
     "gate_topic",
     "has_deictic",
+    "sum_points",
 ]
 
 OVERLAP_CONTINUE_THRESHOLD = 0.45
@@ -73,14 +82,12 @@ class GateEvidence:
     """Han against Latin, compared with the last user message."""
     is_answered: bool = True
     """Whether the last turn has an answer: talk between persons and notes have none."""
-    shared_background: float = 0.0
-    """Background of the most telling content anchor that the active topic holds too, in [0, 1]."""
+    last_overlap_ratio: float = 0.0
+    """Weighted share of the query's anchors in the last turn."""
     new_background: float = 0.0
-    """The same of those that it does not hold."""
+    """Background of the most telling content anchor that the active topic does not hold, in [0, 1]."""
     length_ratio: float = 1.0
     """Characters of the query over those of the last user message."""
-    answer_asks: bool = False
-    """Whether the last text of the last turn ends with a question."""
     is_new_day: bool | None = None
     """Whether the day changed since the last turn; None when times are not known."""
 
@@ -89,92 +96,107 @@ class GateEvidence:
 class GateParams:
     """The table: points for a switch."""
 
-    constant: float = -5.50
-    overlap: float = -6.11
-    novelty_unshared: float = 1.14
-    novelty_statement: float = -0.74
-    shares_content: float = 1.70
-    content: float = -0.87
-    points_back: float = -0.94
-    greets: float = 2.86
-    previous_closes: float = 0.95
-    names_running: float = -1.34
-    names_older: float = 1.36
-    alternating: float = 1.10
-    han: float = -1.26
-    new_day: float = 5.34
-    same_day: float = -2.26
-    run_overlap: float = -0.58
-    changes_script: float = 2.47
-    asks: float = -0.54
-    words: float = 1.18
-    short: float = -1.62
-    fresh_ask: float = 2.02
-    shared_background: float = -0.10
-    new_background: float = 2.09
-    run_lead: float = -0.81
-    answer_asks: float = -0.80
-    closes: float = -1.28
-    length: float = -0.45
-    han_novelty: float = 1.90
-    han_unanswered: float = -2.22
-    han_run_overlap: float = 1.49
-    han_length: float = 1.02
-    alternating_least: int = 4
-    """Switches among the last six turns that make talk alternating."""
+    constant: float = -6.29
+    last_overlap: float = -8.41
+    novelty_unshared: float = 0.43
+    novelty_statement: float = -0.42
+    content: float = -0.53
+    points_back: float = -0.96
+    greets: float = 2.78
+    closes: float = -1.12
+    previous_closes: float = 0.80
+    names_older: float = 1.28
+    alternating: float = 1.68
+    new_day: float = 5.46
+    same_day: float = -2.08
+    changes_script: float = 2.27
+    words: float = 1.17
+    short: float = -1.44
+    fresh_ask: float = 1.96
+    new_background: float = 2.65
+    run_lead: float = -0.94
+    length: float = -0.26
+    han: float = -2.64
+    han_novelty: float = 2.68
+    han_unanswered: float = -2.36
+
+
+@dataclass(frozen=True, slots=True)
+class LeavingParams:
+    """The smaller table: points for a switch that leaves the talk about the last block."""
+
+    constant: float = -4.09
+    last_overlap: float = -6.71
+    novelty_unshared: float = 0.68
+    points_back: float = -0.73
+    greets: float = 4.03
+    closes: float = -1.12
+    previous_closes: float = 1.96
+    names_older: float = 1.40
+    alternating: float = 1.35
+    new_day: float = 5.91
+    changes_script: float = 1.86
+    short: float = -1.67
+    fresh_ask: float = 1.63
+    new_background: float = 2.37
+    run_lead: float = -1.08
 
 
 GATE_PARAMS = GateParams()
+LEAVING_PARAMS = LeavingParams()
+_ALTERNATING_SWITCHES = 4
+"""Switches among the last six turns that make talk alternating."""
 _LEAST_LENGTH_RATIO = 0.01
 
 
-def gate_features(evidence: GateEvidence, params: GateParams = GATE_PARAMS) -> dict[str, float]:
-    """Value of each row of the table for ``evidence``; the names are those of `GateParams`."""
+def gate_features(evidence: GateEvidence) -> dict[str, float]:
+    """Value of each row of the two tables for ``evidence``; the names are those of their fields."""
     form = evidence.form
     novelty = log(1.0 + evidence.new_content)
-    length = log(max(_LEAST_LENGTH_RATIO, evidence.length_ratio))
     leans_back = evidence.shares_content or form.points_back or form.leads_on or form.is_deictic
     is_fresh = evidence.is_answered and form.asks and not form.is_long and not leans_back
     han = float(form.is_han)
     return {
         "constant": 1.0,
-        "overlap": evidence.anchor_overlap_ratio,
+        "last_overlap": evidence.last_overlap_ratio,
         "novelty_unshared": 0.0 if evidence.shares_content else novelty,
         "novelty_statement": 0.0 if form.asks else novelty,
-        "shares_content": float(evidence.shares_content),
         "content": log(1.0 + evidence.content_count),
         "points_back": float(form.points_back or (form.is_deictic and form.word_count <= 8)),
         "greets": float(form.greets),
+        "closes": float(form.closes),
         "previous_closes": float(evidence.previous_closes),
-        "names_running": float(evidence.named_root is NamedRoot.RUNNING),
         "names_older": float(evidence.named_root is NamedRoot.OLDER),
-        "alternating": float(evidence.recent_switches >= params.alternating_least),
+        "alternating": float(evidence.recent_switches >= _ALTERNATING_SWITCHES),
         "new_day": float(evidence.is_new_day is True),
         "same_day": float(evidence.is_new_day is False),
-        "run_overlap": evidence.run_overlap_ratio,
         "changes_script": float(evidence.changes_script),
-        "asks": float(form.asks),
         "words": log(1.0 + form.word_count),
         "short": float(form.word_count <= 4),
         "fresh_ask": novelty if is_fresh else 0.0,
-        "shared_background": evidence.shared_background,
         "new_background": evidence.new_background,
         "run_lead": evidence.run_overlap_ratio - evidence.older_match,
-        "answer_asks": float(evidence.answer_asks),
-        "closes": float(form.closes),
-        "length": length,
+        "length": log(max(_LEAST_LENGTH_RATIO, evidence.length_ratio)),
         "han": han,
         "han_novelty": han * novelty,
         "han_unanswered": han * (not evidence.is_answered),
-        "han_run_overlap": han * evidence.run_overlap_ratio,
-        "han_length": han * length,
     }
 
 
-def gate_topic(evidence: GateEvidence, params: GateParams = GATE_PARAMS) -> GateVerdict:
-    """Decide continue or switch. Pure; ties (0 points) continue."""
+def sum_points(features: Mapping[str, float], table: GateParams | LeavingParams) -> float:
+    """Points of one table for features of `gate_features`."""
+    return float(sum(features[row.name] * getattr(table, row.name) for row in fields(table)))
 
-    def verdict(move: TopicMove, reason: str, points: float = 0.0) -> GateVerdict:
+
+def gate_topic(
+    evidence: GateEvidence, params: GateParams = GATE_PARAMS, leaving: LeavingParams = LEAVING_PARAMS
+) -> GateVerdict:
+    """Decide continue or switch, and whether a switch is soft. Pure; ties (0 points) continue, or are soft.
+
+    An explicit change of subject is never soft.
+    """
+
+    def verdict(move: TopicMove, reason: str, points: float = 0.0, *, is_soft: bool = False) -> GateVerdict:
         return GateVerdict(
             move,
             reason,
@@ -182,6 +204,7 @@ def gate_topic(evidence: GateEvidence, params: GateParams = GATE_PARAMS) -> Gate
             evidence.new_token_ratio,
             points,
             evidence.form.is_deictic,
+            is_soft,
         )
 
     if not evidence.turn_count:
@@ -192,7 +215,8 @@ def gate_topic(evidence: GateEvidence, params: GateParams = GATE_PARAMS) -> Gate
         return verdict(TopicMove.SWITCH, "explicit change of subject")
     if evidence.anchor_overlap_ratio > OVERLAP_CONTINUE_THRESHOLD and evidence.named_root is not NamedRoot.OLDER:
         return verdict(TopicMove.CONTINUE, "overlap above threshold")
-    points = sum(value * getattr(params, name) for name, value in gate_features(evidence, params).items())
+    features = gate_features(evidence)
+    points = sum_points(features, params)
     if points <= 0.0:
         reason = "deictic" if evidence.form.is_deictic else "not enough for a switch"
         return verdict(TopicMove.CONTINUE, reason, points)
@@ -200,4 +224,5 @@ def gate_topic(evidence: GateEvidence, params: GateParams = GATE_PARAMS) -> Gate
         evidence.anchor_overlap_ratio < OVERLAP_SWITCH_THRESHOLD
         and evidence.new_token_ratio > NEW_RATIO_SWITCH_THRESHOLD
     )
-    return verdict(TopicMove.SWITCH, "new anchors" if in_documented_zone else "points", points)
+    reason = "new anchors" if in_documented_zone else "points"
+    return verdict(TopicMove.SWITCH, reason, points, is_soft=sum_points(features, leaving) <= 0.0)

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from context_gatekeeper.core.query_form import read_form
 from context_gatekeeper.core.topic_gate import NamedRoot
 from context_gatekeeper.core.weights import term_background
+from context_gatekeeper.engine.named_topic import NAME_MESSAGES_RATIO, is_minor
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import QueryReading
-from context_gatekeeper.engine.topic_finder import MOST_PLACES, NAME_MESSAGES_RATIO, TopicFinding, is_minor
+from context_gatekeeper.engine.topic_finder import MOST_PLACES, TopicFinding
 from context_gatekeeper.engine.topic_tracker import TopicTracker
 from context_gatekeeper.ports import Postings
-from context_gatekeeper.types import TopicMove
 
 __all__ = ["RECALLED_SHARE", "is_rival", "leaned_on", "only_points", "subject_of", "tells_enough"]
 
@@ -94,7 +94,7 @@ def tells_enough(subject: Mapping[str, float]) -> bool:
 
 def is_rival(root: str, finding: TopicFinding, tracker: TopicTracker) -> bool:
     """Whether ``root`` is a topic's name beside the query's, not the name of one of its sub-questions."""
-    return not any(is_minor(root, named, tracker) for named in finding.roots)
+    return not any(is_minor(root, named, tracker) for named in finding.place.roots)
 
 
 def _is_telling(term: str, reading: QueryReading) -> bool:
@@ -104,20 +104,23 @@ def _is_telling(term: str, reading: QueryReading) -> bool:
 
 
 def _last_of_run(reading: QueryReading, finding: TopicFinding, pool: PagePool, tracker: TopicTracker) -> Iterator[int]:
-    """Last one or two blocks of the run that a continued query leans on, newest first.
+    """Last one or two blocks of the run that a query of the running talk leans on, newest first.
 
-    None where the query names an older topic and it is open whether it turns to it.
+    None where the query names an older topic and it is open whether it turns to it. The second only where the
+    place that was found goes so far back.
     """
-    is_open = bool(finding.roots) and finding.evidence.named_root is NamedRoot.OLDER
-    if finding.verdict.move is TopicMove.SWITCH or is_open:
+    is_open = bool(finding.place.roots) and finding.evidence.named_root is NamedRoot.OLDER
+    if finding.place.topic != "running" or is_open:
         return
-    roots = finding.roots
+    roots = finding.place.roots
     is_short = len(reading.scan.text.strip()) <= _SHORT_QUERY_CHARS
     leans_on_two = only_points(reading) or (is_short and (reading.form.points_back or reading.form.chooses))
     left = 2 if leans_on_two else 1
-    for turn_id in range(tracker.turn_count - 1, tracker.run_start - 1, -1):
+    last = tracker.turn_count - 1
+    for turn_id in range(last, tracker.run_start - 1, -1):
         own = tracker.keys.own_roots(turn_id)
-        if not left or (own and roots and not own & roots):
+        is_cut_off = turn_id < last and turn_id not in finding.place.allowed
+        if not left or is_cut_off or (own and roots and not own & roots):
             return
         turn = pool.turn(turn_id)
         if turn.user.text.strip() or turn.assistant.text.strip():
@@ -137,7 +140,7 @@ def _asked_before(reading: QueryReading, finding: TopicFinding, pool: PagePool, 
     rarest = min(reading.weights, key=lambda term: (pool.postings.document_frequency(term), term))
     for ordinal in reversed(pool.postings.ordinals(rarest)[-MOST_PLACES:]):
         turn_id = ordinal >> 1
-        if ordinal & 1 or not (turn_id in finding.allowed or named & tracker.keys.own_roots(turn_id)):
+        if ordinal & 1 or not (turn_id in finding.place.allowed or named & tracker.keys.own_roots(turn_id)):
             continue
         if all(term in pool.turn(turn_id).user.terms for term in reading.weights):
             yield turn_id
@@ -159,9 +162,9 @@ def _meant_turn(
     if not reading.form.recalls:
         return
     keys = tracker.keys
-    used = max((keys.message_count(root) for root in finding.roots), default=0)
+    used = max((keys.message_count(root) for root in finding.place.roots), default=0)
     # A sub-question's words stand under the topic's name too, but in few of its messages.
-    names = frozenset(term for term in finding.names if NAME_MESSAGES_RATIO * keys.message_count(term) >= used)
+    names = frozenset(term for term in finding.place.names if NAME_MESSAGES_RATIO * keys.message_count(term) >= used)
     subject = subject_of(reading, cover_weights, names, pool.postings)
     if max(map(term_background, subject), default=0.0) < _SUBJECT_BACKGROUND:
         # In short talk every word of the topic counts as its name; then the name is the subject.
@@ -180,12 +183,12 @@ def _meant_turn(
         able = sorted(turn for turn, weight in held.items() if weight >= WHOLE_SHARE * total)
     yield from [turn for turn in able if not read_form(pool.turn(turn).user.text).recalls][-1:]
     # Words of recalling also open questions that recall nothing ("you once helped a friend of mine with ...").
-    yield from [turn for turn in able if turn in finding.allowed][-1:]
+    yield from [turn for turn in able if turn in finding.place.allowed][-1:]
 
 
 def _is_elsewhere(turn_id: int, reading: QueryReading, finding: TopicFinding, tracker: TopicTracker) -> bool:
     """Whether a turn names a topic, and neither the query's nor anything the query speaks of."""
     own = tracker.keys.own_roots(turn_id)
-    if own & finding.roots:
+    if own & finding.place.roots:
         return False
     return any(root not in reading.base and is_rival(root, finding, tracker) for root in own)

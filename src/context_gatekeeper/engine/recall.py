@@ -6,11 +6,9 @@ and pages by BM25 with neighbours, passages, sittings, dates and speakers (profi
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
 from math import exp, log
 
 from context_gatekeeper.core.anchor import inverse_document_frequency
@@ -21,70 +19,17 @@ from context_gatekeeper.core.ranking import top_pages_bm25
 from context_gatekeeper.core.sparse import RecallParams, passage_shares, score_blocks, smooth_pages
 from context_gatekeeper.core.text import normalise_text
 from context_gatekeeper.core.weights import base_weight, is_exact
+from context_gatekeeper.engine.context_terms import QUESTION_TERM, date_terms, speaker_term
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import QueryReading
 from context_gatekeeper.engine.topic_tracker import TopicTracker
 from context_gatekeeper.ports import Postings
 from context_gatekeeper.types import RecallHit, Role
 
-__all__ = ["context_terms", "folded_text", "rank_blocks", "rank_fallback", "rank_pages", "recall"]
+__all__ = ["folded_text", "rank_blocks", "rank_fallback", "rank_pages", "recall"]
 
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-_MONTH = re.compile(
-    r"\b(" + "|".join(_MONTHS) + r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b|(?<!\d)(1[0-2]|0?[1-9])月"
-)
-_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)(?!\d)")
-_MARK = "\u001f"
-"""Starts terms that no text can hold: dates, speakers, questions, used by the ``recall`` profile only."""
 FALLBACK_TURNS = 2000
 """A query without anchors is looked for in this many newest turns."""
-_QUESTION = f"{_MARK}question"
-_QUESTION_MARK = re.compile("[?\uff1f\u061f]")
-
-
-def context_terms(time: float | None, speaker: str | None, text: str = "") -> dict[str, int]:
-    """Index terms for when a page was said and by whom; of a named speaker's page, whether it asks something."""
-    terms: dict[str, int] = {}
-    if time is not None:
-        moment = datetime.fromtimestamp(time, UTC)
-        terms[f"{_MARK}month {moment.month}"] = 1
-        terms[f"{_MARK}year {moment.year}"] = 1
-    if speaker:
-        terms[_speaker_term(speaker)] = 1
-        if _QUESTION_MARK.search(text):
-            terms[_QUESTION] = 1
-    return terms
-
-
-def _speaker_term(speaker: str) -> str:
-    return f"{_MARK}speaker {speaker.strip().casefold()}"
-
-
-def _date_terms(text: str) -> list[str]:
-    lowered = text.lower()
-    terms = []
-    for match in _MONTH.finditer(lowered):
-        number = (
-            int(match.group(2))
-            if match.group(2)
-            else 1 + next(i for i, name in enumerate(_MONTHS) if name.startswith(match.group(1)[:3]))
-        )
-        terms.append(f"{_MARK}month {number}")
-    terms.extend(f"{_MARK}year {match.group(1)}" for match in _YEAR.finditer(text))
-    return terms
 
 
 def rank_blocks(
@@ -125,7 +70,7 @@ def rank_pages(
     if params.assistant_share != 1.0:
         own = {page: gained * (params.assistant_share if page & 1 else 1.0) for page, gained in own.items()}
     count = 2 * tracker.turn_count
-    questions = postings.ordinals(_QUESTION)
+    questions = postings.ordinals(QUESTION_TERM)
 
     def exists(ordinal: int) -> bool:
         return 0 <= ordinal < count and postings.page_length(ordinal) > 0
@@ -150,10 +95,10 @@ def _term_weights(reading: QueryReading, postings: Postings, params: RecallParam
             own = base_weight(term) ** params.background_power * (
                 1.0 + params.repeat_share * log(reading.scan.counts[term])
             )
-            if postings.document_frequency(_speaker_term(reading.scan.surfaces[term])):
+            if postings.document_frequency(speaker_term(reading.scan.surfaces[term])):
                 own *= params.speaker_word_share
             weights[term] = inverse_document_frequency(frequency, postings.block_count) * share * own
-    for term in _date_terms(reading.scan.text):
+    for term in date_terms(reading.scan.text):
         frequency = postings.document_frequency(term)
         if frequency:
             weights[term] = inverse_document_frequency(frequency, postings.block_count)
@@ -225,7 +170,7 @@ def _named_speakers(reading: QueryReading, postings: Postings) -> frozenset[int]
     """Ordinals of the pages whose speaker the query names by a word of his name."""
     found: set[int] = set()
     for surface in set(reading.scan.surfaces.values()):
-        found.update(postings.ordinals(_speaker_term(surface)))
+        found.update(postings.ordinals(speaker_term(surface)))
     return frozenset(found)
 
 

@@ -98,7 +98,7 @@ class ContextScheduler:
         if not (needed and only_points(reading)):
             ranked = self._admitted(reading, finding, self._inside(reading, finding, everything, log), log)
         ranked, needed, copies = self._without_copies(ranked, needed, log)
-        repeats = _repeats(reading, weights, finding.names, self._pool.postings)
+        repeats = _repeats(reading, weights, finding.place.names, self._pool.postings)
         pieces = self._chosen(ranked, needed, dict(everything), weights, repeats, budget_tokens, log)
         pieces = [replace(piece, copies=copies.get(piece.turn_id, 1)) for piece in pieces]
         return self._decision(query, reading, finding, pieces, weights, budget_tokens, log)
@@ -131,7 +131,7 @@ class ContextScheduler:
         inside = everything
         if profile.keeps_topic:
             strong = self._recalled(reading, finding)
-            inside = [one for one in everything if one[0] in finding.allowed or strong(one[0])]
+            inside = [one for one in everything if one[0] in finding.place.allowed or strong(one[0])]
             log.record("topic", found, (turn_id for turn_id, _ in inside))
         if finding.verdict.move is TopicMove.SWITCH and profile.keeps_topic:
             words = content_words(reading.scan)
@@ -147,16 +147,16 @@ class ContextScheduler:
 
         The topic's label is inherited along runs and may be lost in one; the subject's own words are not.
         """
-        if not (reading.form.recalls and finding.names):
+        if not (reading.form.recalls and finding.place.names):
             return lambda _: False
-        subject = subject_of(reading, self._cover_weights(reading, finding), finding.names, self._pool.postings)
+        subject = subject_of(reading, self._cover_weights(reading, finding), finding.place.names, self._pool.postings)
         if not tells_enough(subject):
             return lambda _: False
         needed = RECALLED_SHARE * sum(subject.values())
 
         def holds(turn_id: int) -> bool:
             own = self._tracker.keys.own_roots(turn_id)
-            if not own & finding.roots and any(is_rival(root, finding, self._tracker) for root in own):
+            if not own & finding.place.roots and any(is_rival(root, finding, self._tracker) for root in own):
                 return False
             turn = self._pool.turn(turn_id)
             return (
@@ -169,7 +169,7 @@ class ContextScheduler:
 
     def _passes(self, turn_id: int, words: frozenset[str], finding: TopicFinding) -> bool:
         """Whether a block holds a content word of the query, or stands in the topic that the query names."""
-        return bool(finding.names) or holds_content_word(words, self._text(turn_id))
+        return bool(finding.place.names) or holds_content_word(words, self._text(turn_id))
 
     def _rank_everything(self, reading: QueryReading) -> list[tuple[int, float]]:
         postings = self._pool.postings
@@ -192,8 +192,8 @@ class ContextScheduler:
         """Blocks that hold enough of the query themselves."""
         profile = self._profile
         least, of_best = profile.admission_least, profile.admission_of_best
-        if finding.topic == "known":
-            is_sure = finding.names or reading.form.recalls
+        if finding.place.topic == "known":
+            is_sure = finding.place.names or reading.form.recalls
             least, of_best = 0.0, (profile.admission_of_best_named if is_sure else of_best)
         if not (least or of_best) or reading.fallback:
             return ranked
@@ -217,7 +217,7 @@ class ContextScheduler:
             return {reading.fallback: 1.0}
         factor = self._profile.name_factor
         return {
-            term: weight * (factor if term in finding.names else 1.0)
+            term: weight * (factor if term in finding.place.names else 1.0)
             for term, weight in reading.weights.items()
             if weight > 0.0
         }
@@ -325,8 +325,8 @@ class ContextScheduler:
             query=query,
             profile=self._profile.name,
             verdict=finding.verdict,
-            topic=finding.topic,
-            topic_reason=finding.reason,
+            topic=finding.place.topic,
+            topic_reason=finding.place.reason,
             stages=tuple(log.stages),
             blocks=blocks,
             coverage=sum(w for t, w in weights.items() if t in held) / total if total else 0.0,

@@ -6,9 +6,9 @@ from itertools import islice, pairwise
 
 from context_gatekeeper.core.anchor import scan_anchors
 from context_gatekeeper.core.text import normalise_text
+from context_gatekeeper.engine.context_terms import context_terms
 from context_gatekeeper.engine.pool import PagePool, TurnDraft
 from context_gatekeeper.engine.query import read_query
-from context_gatekeeper.engine.recall import context_terms
 from context_gatekeeper.engine.topic_finder import find_topic
 from context_gatekeeper.engine.topic_tracker import TopicTracker
 from context_gatekeeper.errors import ConfigError, StoreBusyError

@@ -16,8 +16,9 @@ from typing import Any
 from context_gatekeeper.core.anchor import AnchorKind, AnchorScan, anchor_kind
 from context_gatekeeper.core.query_form import QueryForm, read_form
 from context_gatekeeper.core.topic_keys import TOPIC_KEY_PARAMS, TopicKeys
-from context_gatekeeper.core.weights import term_background
+from context_gatekeeper.core.weights import is_content, term_background
 from context_gatekeeper.core.wording import RepeatedWording
+from context_gatekeeper.engine.context_terms import is_context_term
 from context_gatekeeper.engine.pool import StoredTurn
 
 __all__ = ["ACTIVE_TURNS", "TopicTracker", "TurnNotes", "key_candidates"]
@@ -88,6 +89,10 @@ class TopicTracker:
         self.last_time: float | None = None
         self.names_speakers = False
         """Whether any page tells who speaks: talk between persons, both of whose sides carry facts."""
+        self.seam = 0
+        """First turn of the running segment from which each turn is tied to the one before: shares a content word
+        with it, points back to it, or brings none of its own."""
+        self._last_terms: frozenset[str] = frozenset()
         self.sitting_of = array("I")
         """Turn id -> number of its sitting (day, where times are known)."""
 
@@ -159,6 +164,13 @@ class TopicTracker:
         if time is not None:
             self.last_time = time
         self.last_form = read_form(scan_text)
+        own = [term for term in turn.user.terms if not is_context_term(term) and is_content(term)]
+        form = self.last_form
+        is_tied = not own or form.points_back or form.leads_on or form.is_deictic
+        is_tied = is_tied or not self._last_terms.isdisjoint(own)
+        if turn.turn_id == self.run_start or not is_tied:
+            self.seam = turn.turn_id
+        self._last_terms = frozenset((*turn.user.terms, *turn.assistant.terms))
 
     def restore(self, turn: StoredTurn, scan_text: str) -> None:
         """Take in a turn that another process, or an earlier one, added."""

@@ -27,6 +27,8 @@ _DECIMALS = 6
 """Of the figures printed: more would only show the order of additions."""
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _data = click.option("--data", required=True, type=_FILE, help="The set, a JSON Lines file, plain or gzipped.")
+_several = click.option("--data", multiple=True, type=_FILE, help="The sets; several files may follow one flag.")
+_more = click.argument("more", nargs=-1, type=_FILE)
 _profile = click.option(
     "--profile", default="strict", show_default=True, type=click.Choice(list(PROFILES)), help="Selection profile."
 )
@@ -126,14 +128,23 @@ def contamination(orders: str, as_json: bool, show_errors: bool, error_limit: in
 
 
 @evals.command()
-@_data
+@_several
+@_more
 @_profile
 @_json
 @_errors
 @_error_limit
-def interleaved(data: Path, profile: str, as_json: bool, show_errors: bool, error_limit: int) -> None:
-    """Real topics taking turns."""
-    _print(measure_interleaved(data, profile, error_limit=error_limit * show_errors), as_json=as_json)
+def interleaved(
+    data: tuple[Path, ...],
+    more: tuple[Path, ...],
+    profile: str,
+    as_json: bool,
+    show_errors: bool,
+    error_limit: int,
+) -> None:
+    """Real topics taking turns; dialogues of all files are chained together."""
+    paths = _given(data, more)
+    _print(measure_interleaved(paths, profile, error_limit=error_limit * show_errors), as_json=as_json)
 
 
 @evals.command()
@@ -148,15 +159,18 @@ def followups(data: Path, profile: str, as_json: bool, show_errors: bool, error_
 
 
 @evals.command()
-@click.option("--data", multiple=True, type=_FILE, help="Files with texts; several may follow one flag.")
-@click.argument("more", nargs=-1, type=_FILE)
+@_several
+@_more
 @_json
 def tokens(data: tuple[Path, ...], more: tuple[Path, ...], as_json: bool) -> None:
     """The token estimate against the exact vocabulary (extra tokens)."""
-    paths = [*data, *more]
-    if not paths:
+    _print(measure_tokens(_given(data, more)), as_json=as_json)
+
+
+def _given(data: Sequence[Path], more: Sequence[Path]) -> list[Path]:
+    if not data and not more:
         raise click.UsageError("name at least one file with --data")
-    _print(measure_tokens(paths), as_json=as_json)
+    return [*data, *more]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

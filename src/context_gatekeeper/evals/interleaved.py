@@ -1,17 +1,25 @@
 """``evals interleaved``: does a query of one real topic get blocks of another?
 
 Logs whose lines carry a topic are taken as logged; a filler session is its own topic. Dialogues of
-a shift file (topic = dialogue) are chained: four dialogues that follow each other in the file take
-turns in chunks of two to four exchanges until all are told; a rest of one to three dialogues joins
-the last chain. An exchange is a line with its answer. Chunk sizes come from a fixed seed. A topic's
-first question is left out of all shares. Kinds: ``running`` goes on with the topic of the turn
-before, ``resumed`` comes back to an older one.
+shift files (topic = dialogue) are chained, four or more to a chain, told in chunks of two to four
+exchanges until all are told. An exchange is a line with its answer. Two ways (decision note 0008):
+
+* ``as_logged``: a chain takes its dialogues from all over the files, and whose chunk comes next is
+  drawn, so that one dialogue may go on.
+* ``in_turn``, harder: a chain takes dialogues that stand side by side in the files, mostly of one
+  domain, and they take turns, so that every chunk is a change of topic.
+
+A topic's first question is left out of all shares. Kinds: ``running`` goes on with the topic of the
+turn before, ``resumed`` comes back to an older one. All draws come from a fixed seed.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Sequence
+from enum import Enum
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,35 +28,53 @@ from context_gatekeeper.evals.datasets import Conversation, EvalTurn, is_user_as
 from context_gatekeeper.evals.topic_shares import TopicShares, judge_query
 from context_gatekeeper.gatekeeper import ContextGatekeeper
 
-__all__ = ["CHAINED_DIALOGUES", "chain_dialogues", "measure_interleaved"]
+__all__ = ["ChainOrder", "chain_dialogues", "measure_interleaved"]
 
-CHAINED_DIALOGUES = 4
+_CHAINED_DIALOGUES = 4
+"""Dialogues of a chain; those left over make some chains longer."""
 _CHUNK = (2, 4)
 """Least and most exchanges of a dialogue told at a stretch."""
 _SEED = 5
 TopicTurn = tuple[EvalTurn, str]
 
 
-def measure_interleaved(path: Path, profile: str = "strict", *, error_limit: int = 0) -> dict[str, Any]:
+class ChainOrder(Enum):
+    """Which dialogues make a chain, and in which order they are told."""
+
+    DRAWN = "as_logged"
+    IN_TURN = "in_turn"
+
+
+def measure_interleaved(paths: Sequence[Path], profile: str = "strict", *, error_limit: int = 0) -> dict[str, Any]:
     """Shares over the queries whose topic was talked about before; ``recap_hit`` is null.
 
-    Raises TranscriptError: a file that cannot be read, or in which no topic is talked about twice.
+    Dialogues of all files are chained together. ``in_turn`` is left out where no file holds dialogues.
+
+    Raises TranscriptError: a file that cannot be read, or files in which no topic is talked about twice.
     """
-    shares = TopicShares()
-    chains = 0
-    for turns in _topic_turns(path):
-        chains += 1
-        _run(turns, ContextGatekeeper(profile=profile), shares)
-    if not shares.queries:
-        raise TranscriptError(
-            str(path), "no topic is talked about twice", "pass logs with topics, or two dialogues or more"
-        )
-    result: dict[str, Any] = {
-        "orders": {"as_logged": shares.figures(chains)},
-        "conversations": chains,
-        "profile": profile,
-    }
-    return {**result, "by_topic_errors": shares.examples()[:error_limit]} if error_limit else result
+    logs: list[list[TopicTurn]] = []
+    dialogues: list[Conversation] = []
+    for conversation in (one for path in paths for one in read_conversations(path)):
+        if any(line.topic is not None for line in conversation.lines):
+            logs.append([(turn, turn.lines[0].topic_key or "") for turn in pair_lines(conversation.lines)])
+        else:
+            dialogues.append(conversation)
+    figures: dict[str, Any] = {}
+    examples: list[dict[str, Any]] = []
+    for order in ChainOrder if dialogues else (ChainOrder.DRAWN,):
+        talks = [*logs, *chain_dialogues(dialogues, order)]
+        shares = TopicShares()
+        for talk in talks:
+            _run(talk, ContextGatekeeper(profile=profile), shares)
+        if not shares.queries:
+            names = ", ".join(map(str, paths))
+            raise TranscriptError(
+                names, "no topic is talked about twice", "pass logs with topics, or two dialogues or more"
+            )
+        figures[order.value] = shares.figures(len(talks))
+        examples.extend({"order": order.value, **example} for example in shares.examples()[:error_limit])
+    result: dict[str, Any] = {"orders": figures, "conversations": len(talks), "profile": profile}
+    return {**result, "by_topic_errors": examples} if error_limit else result
 
 
 def _run(turns: Sequence[TopicTurn], gatekeeper: ContextGatekeeper, shares: TopicShares) -> None:
@@ -65,35 +91,33 @@ def _run(turns: Sequence[TopicTurn], gatekeeper: ContextGatekeeper, shares: Topi
             known.add(topic)
 
 
-def _topic_turns(path: Path) -> Iterator[list[TopicTurn]]:
-    """Turns with their topics, one list a conversation or chain."""
-    dialogues: list[Conversation] = []
-    for conversation in read_conversations(path):
-        if any(line.topic is not None for line in conversation.lines):
-            yield [(turn, turn.lines[0].topic_key or "") for turn in pair_lines(conversation.lines)]
-        else:
-            dialogues.append(conversation)
-    rng = random.Random(_SEED)
-    starts = list(range(0, len(dialogues) - CHAINED_DIALOGUES + 1, CHAINED_DIALOGUES)) or [0] * bool(dialogues)
-    for start in starts:
-        end = len(dialogues) if start == starts[-1] else start + CHAINED_DIALOGUES
-        yield chain_dialogues(dialogues[start:end], rng)
+def chain_dialogues(dialogues: Sequence[Conversation], order: ChainOrder) -> list[list[TopicTurn]]:
+    """Chains of four dialogues or more, each dialogue in one of them; all of them in one where they are fewer.
 
-
-def chain_dialogues(dialogues: Sequence[Conversation], rng: random.Random) -> list[TopicTurn]:
-    """Tell the dialogues in turn, a chunk of 2 to 4 exchanges each, until all are told.
-
-    A dialogue's topic is its id; dialogues of one id are told apart by their place.
+    A dialogue's topic is its id; dialogues of one id in a chain are told apart by their place.
     """
+    rng = random.Random(_SEED)
+    count = max(1, len(dialogues) // _CHAINED_DIALOGUES) if dialogues else 0
+    if order is ChainOrder.DRAWN:
+        return [_tell(dialogues[first::count], order, rng) for first in range(count)]
+    ends = [*range(_CHAINED_DIALOGUES, _CHAINED_DIALOGUES * count, _CHAINED_DIALOGUES), len(dialogues)][:count]
+    return [_tell(dialogues[start:end], order, rng) for start, end in pairwise([0, *ends])]
+
+
+def _tell(dialogues: Sequence[Conversation], order: ChainOrder, rng: random.Random) -> list[TopicTurn]:
+    """One chain: a chunk of a dialogue at a time, until all are told."""
     ids = [dialogue.conversation_id for dialogue in dialogues]
     topics = [name if ids.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(ids)]
-    left = list(zip(topics, map(_exchanges, dialogues), strict=True))
+    left = deque((topic, _exchanges(one)) for topic, one in zip(topics, dialogues, strict=True) if one.lines)
     chain: list[TopicTurn] = []
-    while any(exchanges for _, exchanges in left):
-        for topic, exchanges in left:
-            size = rng.randint(*_CHUNK)
-            chain.extend((turn, topic) for turn in exchanges[:size])
-            del exchanges[:size]
+    while left:
+        if order is ChainOrder.DRAWN:
+            left.rotate(-rng.randrange(len(left)))
+        topic, exchanges = left.popleft()
+        size = rng.randint(*_CHUNK)
+        chain.extend((turn, topic) for turn in exchanges[:size])
+        if exchanges[size:]:
+            left.append((topic, exchanges[size:]))
     return chain
 
 
