@@ -122,8 +122,8 @@ SETS = (
     LabelledSet("kdconv_chains", Kind.CHAINS, "kdconv_zh", 0.38, 2.0),
     LabelledSet("tiage_chains", Kind.CHAINS, "tiage_en", 0.17, 1.0),
     # Few, but what a person minds most: short queries that lean on the last answer, bare ones that do not.
-    LabelledSet("followups", Kind.CASES, "followups", 4.0, 4.0),
-    LabelledSet("chats3", Kind.CASES, "chats3", 1.0, 1.0),
+    LabelledSet("followups", Kind.CASES, "followups", 6.0, 4.0),
+    LabelledSet("chats3", Kind.CASES, "chats3", 2.0, 1.0),
     # Templates: clear labels, but kind to names. ``random`` mixes runs of all lengths and counts a little more. The
     # package's own topics are only four, so they count a quarter.
     LabelledSet("made_burst", Kind.MADE, "burst", 2.0, 2.0),
@@ -137,7 +137,7 @@ SETS = (
 )
 SWITCH_COST = 0.6
 """Of a missed switch, in false ones: a false switch empties the context, a missed one only keeps a block."""
-LEAVING_COST = 1.0
+LEAVING_COST = 2.0
 """The same of leaving. The gate has called a switch by then, so that the block kept is more likely a foreign one."""
 SHARES = {False: 0.3, True: 0.7}
 """Of a set's weight, for its rows along the true history and along own decisions: those are what the gate will meet."""

@@ -96,50 +96,50 @@ class GateEvidence:
 class GateParams:
     """The table: points for a switch."""
 
-    constant: float = -6.29
-    last_overlap: float = -8.41
-    novelty_unshared: float = 0.43
-    novelty_statement: float = -0.42
-    content: float = -0.53
-    points_back: float = -0.96
-    greets: float = 2.78
-    closes: float = -1.12
-    previous_closes: float = 0.80
-    names_older: float = 1.28
-    alternating: float = 1.68
-    new_day: float = 5.46
-    same_day: float = -2.08
-    changes_script: float = 2.27
-    words: float = 1.17
-    short: float = -1.44
-    fresh_ask: float = 1.96
-    new_background: float = 2.65
-    run_lead: float = -0.94
-    length: float = -0.26
-    han: float = -2.64
-    han_novelty: float = 2.68
-    han_unanswered: float = -2.36
+    constant: float = -6.64
+    last_overlap: float = -8.28
+    novelty_unshared: float = 0.48
+    novelty_statement: float = -0.38
+    content: float = -0.59
+    points_back: float = -0.98
+    greets: float = 2.79
+    closes: float = -1.15
+    previous_closes: float = 0.79
+    names_older: float = 1.21
+    alternating: float = 1.55
+    new_day: float = 5.58
+    same_day: float = -2.24
+    changes_script: float = 2.08
+    words: float = 1.14
+    short: float = -1.51
+    fresh_ask: float = 2.25
+    new_background: float = 3.21
+    run_lead: float = -1.06
+    length: float = -0.23
+    han: float = -2.63
+    han_novelty: float = 2.77
+    han_unanswered: float = -2.51
 
 
 @dataclass(frozen=True, slots=True)
 class LeavingParams:
     """The smaller table: points for a switch that leaves the talk about the last block."""
 
-    constant: float = -4.09
-    last_overlap: float = -6.71
-    novelty_unshared: float = 0.68
-    points_back: float = -0.73
-    greets: float = 4.03
-    closes: float = -1.12
-    previous_closes: float = 1.96
-    names_older: float = 1.40
-    alternating: float = 1.35
-    new_day: float = 5.91
-    changes_script: float = 1.86
-    short: float = -1.67
-    fresh_ask: float = 1.63
-    new_background: float = 2.37
-    run_lead: float = -1.08
+    constant: float = -3.29
+    last_overlap: float = -6.50
+    novelty_unshared: float = 0.72
+    points_back: float = -0.74
+    greets: float = 3.98
+    closes: float = -1.04
+    previous_closes: float = 2.08
+    names_older: float = 1.46
+    alternating: float = 1.21
+    new_day: float = 6.16
+    changes_script: float = 1.60
+    short: float = -1.70
+    fresh_ask: float = 1.65
+    new_background: float = 2.19
+    run_lead: float = -1.09
 
 
 GATE_PARAMS = GateParams()

@@ -56,16 +56,16 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
     evidence = _evidence(reading, pool, tracker, named, matches, active, time)
     verdict = gate_topic(evidence)
     is_clear = not verdict.points or abs(verdict.points) >= CLEAR_POINTS
-    recalls = reading.form.recalls
+    told = None if named is None or (named.is_crossed and not reading.form.recalls) else named
+    stays = verdict.is_soft and not reading.form.recalls and (told is None or told.is_running)
     if not tracker.turn_count:
         place = Place("none", "no history", ())
     elif verdict.move is TopicMove.CONTINUE:
         is_said_in_passing = named is not None and not named.is_running and is_clear
         place = _running_place(reading, tracker, None if is_said_in_passing else named)
-    elif verdict.is_soft and not recalls:
+    elif stays:
         place = Place("running", "a new subject of the running talk", ())
     else:
-        told = None if named is None or (named.is_crossed and not recalls) else named
         returned = _returned_place(tracker, told, matches)
         if returned is None and is_clear:
             returned = _touched_place(reading, active, pool, tracker)
