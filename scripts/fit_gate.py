@@ -509,10 +509,10 @@ def main() -> None:
     if all(labelled.kind is Kind.SEED for labelled in talks):
         parser.error(f"{options.folder} holds none of the sets")
     rows = collect_in_two_passes(talks)
-    for table in (GateParams, LeavingParams):
-        params = fit_table(table, rows, SHARES)
-        print(f"{table.__name__}\n{table_lines(params)}")
-        print("\n".join(figure_lines(judge_held_out(table, rows))))
+    tables: tuple[Params, ...] = (fit_table(GateParams, rows, SHARES), fit_table(LeavingParams, rows, SHARES))
+    for params in tables:
+        print(f"{type(params).__name__}\n{table_lines(params)}")
+        print("\n".join(figure_lines(judge_held_out(type(params), rows))))
         if options.write:
             write_table(params)
 
