@@ -167,7 +167,7 @@ TABLE_FILE = Path(__file__).parents[1] / "src" / "context_gatekeeper" / "core" /
 SAYS_CONTINUE = GateParams(**{row.name: 0.0 for row in fields(GateParams)})
 SAYS_SWITCH = replace(SAYS_CONTINUE, constant=1.0)
 Params = GateParams | LeavingParams
-Table = TypeVar("Table", GateParams, LeavingParams)
+Table = TypeVar("Table", bound=Params)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,9 +44,9 @@ def verdict_line(decision: Decision, painter: Painter) -> str:
     """Gate and topic in one line."""
     verdict = decision.verdict
     tint = Tint.HIGHLIGHT if verdict.move is TopicMove.SWITCH else Tint.NORMAL
-    deictic = ", points back" if verdict.is_deictic else ""
+    notes = (", points back" if verdict.is_deictic else "") + (", soft" if verdict.is_soft else "")
     return (
-        f"{painter.paint(verdict.move.value, tint)} ({one_line(verdict.reason)}{deictic}), "
+        f"{painter.paint(verdict.move.value, tint)} ({one_line(verdict.reason)}{notes}), "
         f"topic {decision.topic} ({one_line(decision.topic_reason)})"
     )
 
