@@ -32,7 +32,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum, auto
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,7 +166,6 @@ TABLE_FILE = Path(__file__).parents[1] / "src" / "context_gatekeeper" / "core" /
 SAYS_CONTINUE = GateParams(**{row.name: 0.0 for row in fields(GateParams)})
 SAYS_SWITCH = replace(SAYS_CONTINUE, constant=1.0)
 Params = GateParams | LeavingParams
-Table = TypeVar("Table", bound=Params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,15 +402,15 @@ def names_of(table: type[Params]) -> tuple[str, ...]:
     return tuple(row.name for row in fields(table))
 
 
-def fit_table(
-    table: type[Table], rows: Sequence[Row], shares: Mapping[bool, float], weights: Vector | None = None
-) -> Table:
-    """A table, rounded to two decimals as it is shipped; ``weights`` instead of those of `weigh_rows`."""
+def fit_numbers(
+    table: type[Params], rows: Sequence[Row], shares: Mapping[bool, float], weights: Vector | None = None
+) -> dict[str, float]:
+    """Numbers of a table, rounded to two decimals as shipped; ``weights`` instead of those of `weigh_rows`."""
     names = names_of(table)
     values = np.array([[row.features[name] for name in names] for row in rows])
     wanted = np.array([float(row.is_switch) for row in rows])
     points = fit_points(values, wanted, weigh_rows(rows, table, shares) if weights is None else weights, names)
-    return table(**{name: round(float(value), 2) + 0.0 for name, value in zip(names, points, strict=True)})
+    return {name: round(float(value), 2) + 0.0 for name, value in zip(names, points, strict=True)}
 
 
 def collect_in_two_passes(talks: Mapping[LabelledSet, Sequence[Talk]]) -> list[Row]:
@@ -424,8 +422,8 @@ def collect_in_two_passes(talks: Mapping[LabelledSet, Sequence[Talk]]) -> list[R
     cases = {labelled: told for labelled, told in talks.items() if labelled.kind is Kind.CASES}
     others = {labelled: told for labelled, told in talks.items() if labelled.kind is not Kind.CASES}
     rows = collect_sets(others, SAYS_CONTINUE, is_own=False)
-    rows += collect_sets(cases, fit_table(GateParams, rows, alone), is_own=False)
-    rows += collect_sets(talks, fit_table(GateParams, rows, alone), is_own=True)
+    rows += collect_sets(cases, GateParams(**fit_numbers(GateParams, rows, alone)), is_own=False)
+    rows += collect_sets(talks, GateParams(**fit_numbers(GateParams, rows, alone)), is_own=True)
     return rows
 
 
@@ -455,7 +453,7 @@ def judge_held_out(table: type[Params], rows: Sequence[Row]) -> dict[str, list[t
     folds = np.array([fold_of_group[row.group] for row in rows])
     weights = weigh_rows(rows, table, SHARES)
     counts_in = {row.source.name for row, weight in zip(rows, weights, strict=True) if weight}
-    fitted = [fit_table(table, rows, SHARES, np.where(folds == fold, 0.0, weights)) for fold in range(FOLDS)]
+    fitted = [table(**fit_numbers(table, rows, SHARES, np.where(folds == fold, 0, weights))) for fold in range(FOLDS)]
     outcomes: defaultdict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for row, fold in zip(rows, folds, strict=True):
         if row.is_own and row.source.name in counts_in and (row.tells_subject or table is LeavingParams):
@@ -509,8 +507,8 @@ def main() -> None:
     if all(labelled.kind is Kind.SEED for labelled in talks):
         parser.error(f"{options.folder} holds none of the sets")
     rows = collect_in_two_passes(talks)
-    tables: tuple[Params, ...] = (fit_table(GateParams, rows, SHARES), fit_table(LeavingParams, rows, SHARES))
-    for params in tables:
+    for table in (GateParams, LeavingParams):
+        params: Params = table(**fit_numbers(table, rows, SHARES))
         print(f"{type(params).__name__}\n{table_lines(params)}")
         print("\n".join(figure_lines(judge_held_out(type(params), rows))))
         if options.write:
