@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from math import log
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,11 +14,14 @@ from context_gatekeeper.core import topic_gate
 from context_gatekeeper.core.query_form import QueryForm
 from context_gatekeeper.core.topic_gate import (
     GATE_PARAMS,
+    LEAVING_PARAMS,
     GateEvidence,
     GateParams,
+    LeavingParams,
     NamedRoot,
     gate_features,
     gate_topic,
+    sum_points,
 )
 from context_gatekeeper.types import TopicMove
 
@@ -52,10 +55,14 @@ PLAIN = GateEvidence(
     run_overlap_ratio=0.0,
     changes_script=False,
 )
-ROWS = [row.name for row in fields(GateParams) if row.name != "alternating_least"]
-NO_POINTS = replace(GateParams(), **cast("dict[str, Any]", dict.fromkeys(ROWS, 0.0)))
+ROWS = [row.name for row in fields(GateParams)]
+LEAVING_ROWS = [row.name for row in fields(LeavingParams)]
+NO_POINTS = GateParams(**dict.fromkeys(ROWS, 0.0))
 ALWAYS = replace(NO_POINTS, constant=1.0)
 NEVER = replace(NO_POINTS, constant=-1.0)
+NO_LEAVING = LeavingParams(**dict.fromkeys(LEAVING_ROWS, 0.0))
+LEAVES = replace(NO_LEAVING, constant=1.0)
+STAYS = replace(NO_LEAVING, constant=-1.0)
 
 RATIO = st.floats(0.0, 1.0)
 FORMS = st.builds(QueryForm, word_count=st.integers(0, 10_000))
@@ -71,7 +78,7 @@ EVIDENCE = st.builds(
     recent_switches=st.integers(0, 6),
     older_match=RATIO,
     run_overlap_ratio=RATIO,
-    shared_background=RATIO,
+    last_overlap_ratio=RATIO,
     new_background=RATIO,
     length_ratio=st.floats(0.0, 1e6),
 )
@@ -169,8 +176,59 @@ def test_the_points_are_weighed_by_the_table_that_is_given() -> None:
     assert verdict.move is TopicMove.SWITCH
 
 
+@pytest.mark.parametrize(("leaving", "is_soft"), [(LEAVES, False), (NO_LEAVING, True), (STAYS, True)])
+def test_a_switch_by_points_is_soft_unless_the_smaller_table_says_that_it_leaves(
+    leaving: LeavingParams, is_soft: bool
+) -> None:
+    verdict = gate_topic(PLAIN, ALWAYS, leaving)
+    assert (verdict.move, verdict.is_soft) == (TopicMove.SWITCH, is_soft)
+
+
+def test_the_points_of_leaving_are_those_of_the_smaller_table_that_is_given() -> None:
+    leaving = replace(NO_LEAVING, constant=-3.0, new_day=2.0, changes_script=2.0)
+    for days, scripts, is_soft in ((True, True, False), (True, False, True), (False, True, True)):
+        evidence = replace(PLAIN, is_new_day=days, changes_script=scripts)
+        verdict = gate_topic(evidence, ALWAYS, leaving)
+        assert (verdict.points, verdict.is_soft) == (1.0, is_soft), "the smaller table adds nothing to the points"
+
+
+@pytest.mark.parametrize("leaving", [STAYS, NO_LEAVING])
+def test_an_explicit_change_of_subject_is_never_soft(leaving: LeavingParams) -> None:
+    verdict = gate_topic(with_form(has_change_cue=True), ALWAYS, leaving)
+    assert (verdict.reason, verdict.is_soft) == ("explicit change of subject", False)
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        replace(PLAIN, turn_count=0),
+        replace(PLAIN, anchor_count=0),
+        replace(PLAIN, anchor_overlap_ratio=0.9),
+        PLAIN,
+        with_form(is_deictic=True),
+    ],
+    ids=["no history", "no anchors", "overlap", "points", "deictic"],
+)
+def test_what_continues_is_never_soft(evidence: GateEvidence) -> None:
+    verdict = gate_topic(evidence, NEVER, STAYS)
+    assert (verdict.move, verdict.is_soft) == (TopicMove.CONTINUE, False)
+
+
 def test_features_and_table_have_the_same_rows() -> None:
     assert set(gate_features(PLAIN)) == set(ROWS)
+
+
+def test_the_smaller_table_has_rows_of_the_table_only_and_not_all() -> None:
+    assert set(LEAVING_ROWS) < set(ROWS)
+
+
+def test_the_sum_of_a_table_leaves_out_the_rows_that_it_does_not_have() -> None:
+    features = {name: float(place + 1) for place, name in enumerate(ROWS)}
+    for table, rows in ((GateParams, ROWS), (LeavingParams, LEAVING_ROWS)):
+        for name in rows:
+            points = dict.fromkeys(rows, 0.0) | {name: 3.0}
+            assert sum_points(features, table(**points)) == 3.0 * features[name], name
+    assert sum_points(features, LEAVES) == features["constant"]
 
 
 def test_a_plain_statement_has_no_feature_but_constant_and_length() -> None:
@@ -181,20 +239,16 @@ def test_a_plain_statement_has_no_feature_but_constant_and_length() -> None:
 @pytest.mark.parametrize(
     ("evidence", "name", "amount"),
     [
-        (replace(PLAIN, anchor_overlap_ratio=0.3), "overlap", 0.3),
-        (replace(PLAIN, run_overlap_ratio=0.7), "run_overlap", 0.7),
-        (replace(PLAIN, run_overlap_ratio=0.7, older_match=0.4), "run_overlap", 0.7),
+        (replace(PLAIN, last_overlap_ratio=0.3, anchor_overlap_ratio=0.4), "last_overlap", 0.3),
+        (replace(PLAIN, anchor_overlap_ratio=0.4), "last_overlap", 0.0),
+        (replace(PLAIN, run_overlap_ratio=0.7), "run_lead", 0.7),
         (replace(PLAIN, run_overlap_ratio=0.7, older_match=0.4), "run_lead", 0.3),
         (replace(PLAIN, run_overlap_ratio=0.1, older_match=0.6), "run_lead", -0.5),
-        (replace(PLAIN, shared_background=0.8, new_background=0.3), "shared_background", 0.8),
-        (replace(PLAIN, shared_background=0.8, new_background=0.3), "new_background", 0.3),
+        (replace(PLAIN, new_background=0.3), "new_background", 0.3),
         (replace(PLAIN, length_ratio=4.0), "length", log(4.0)),
         (replace(PLAIN, length_ratio=0.5), "length", log(0.5)),
         (replace(PLAIN, length_ratio=0.0), "length", log(0.01)),
         (replace(PLAIN, length_ratio=1e-9), "length", log(0.01)),
-        (replace(PLAIN, length_ratio=4.0), "han_length", 0.0),
-        (replace(with_form(is_han=True), length_ratio=4.0), "han_length", log(4.0)),
-        (replace(PLAIN, answer_asks=True), "answer_asks", 1.0),
         (with_form(closes=True), "closes", 1.0),
         (replace(PLAIN, content_count=3), "content", log(4.0)),
         (replace(PLAIN, new_content=2.0), "novelty_unshared", log(3.0)),
@@ -209,25 +263,20 @@ def test_a_plain_statement_has_no_feature_but_constant_and_length() -> None:
         (with_form(is_deictic=True, word_count=9), "points_back", 0.0),
         (with_form(leads_on=True), "points_back", 0.0),
         (with_form(greets=True), "greets", 1.0),
-        (with_form(asks=True), "asks", 1.0),
         (with_form(word_count=4), "short", 1.0),
         (with_form(word_count=5), "short", 0.0),
         (replace(PLAIN, previous_closes=True), "previous_closes", 1.0),
-        (replace(PLAIN, named_root=NamedRoot.RUNNING), "names_running", 1.0),
+        (replace(PLAIN, named_root=NamedRoot.RUNNING), "names_older", 0.0),
         (replace(PLAIN, named_root=NamedRoot.OLDER), "names_older", 1.0),
-        (replace(PLAIN, named_root=NamedRoot.OLDER), "names_running", 0.0),
         (replace(PLAIN, recent_switches=4), "alternating", 1.0),
         (replace(PLAIN, recent_switches=3), "alternating", 0.0),
         (replace(PLAIN, is_new_day=True), "new_day", 1.0),
         (replace(PLAIN, is_new_day=False), "same_day", 1.0),
         (replace(PLAIN, is_new_day=None), "same_day", 0.0),
         (replace(PLAIN, changes_script=True), "changes_script", 1.0),
-        (replace(PLAIN, shares_content=True), "shares_content", 1.0),
         (replace(PLAIN, is_answered=False), "han_unanswered", 0.0),
         (replace(with_form(is_han=True), is_answered=False), "han_unanswered", 1.0),
         (with_form(is_han=True), "han_unanswered", 0.0),
-        (replace(with_form(is_han=True), run_overlap_ratio=0.7), "han_run_overlap", 0.7),
-        (replace(PLAIN, run_overlap_ratio=0.7), "han_run_overlap", 0.0),
     ],
 )
 def test_each_row_reads_its_own_evidence(evidence: GateEvidence, name: str, amount: float) -> None:
@@ -272,8 +321,10 @@ def test_the_gate_is_pure_and_switches_by_points_only_above_zero(evidence: GateE
     assert repr(evidence) == before
     if first.reason in {"points", "new anchors"}:
         assert first.points > 0.0
+        assert first.is_soft is (sum_points(gate_features(evidence), LEAVING_PARAMS) <= 0.0)
     if first.move is TopicMove.CONTINUE:
         assert first.points <= 0.0
+        assert not first.is_soft
 
 
 @given(EVIDENCE)
