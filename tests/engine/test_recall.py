@@ -11,7 +11,7 @@ import pytest
 from context_gatekeeper.core.profiles import profile_named
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import read_query
-from context_gatekeeper.engine.recall import context_terms, rank_blocks, rank_pages, recall
+from context_gatekeeper.engine.recall import rank_blocks, rank_pages, recall
 from context_gatekeeper.engine.session import Session
 from context_gatekeeper.gatekeeper import ContextGatekeeper
 from context_gatekeeper.ports import PageStore
@@ -53,21 +53,6 @@ def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
     opened = open_store(None if request.param == "memory" else tmp_path / "pool.sqlite")
     yield Talk(opened)
     opened.close()
-
-
-def test_a_page_is_indexed_by_month_year_and_speaker() -> None:
-    dated, named = context_terms(at(2023, 5), None), context_terms(None, " Ann ")
-    assert len(dated) == 2
-    assert named == context_terms(None, "ANN") != context_terms(None, "Ben")
-    assert dated != context_terms(at(2023, 6), None)
-    assert context_terms(at(2023, 5), "Ann") == {**dated, **named}
-    assert context_terms(None, None) == context_terms(None, "") == {}
-
-
-def test_months_and_years_are_those_of_utc() -> None:
-    new_year = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
-    assert context_terms(new_year, None) == context_terms(at(2024, 1), None)
-    assert context_terms(new_year - 1, None) == context_terms(at(2023, 12), None)
 
 
 @pytest.mark.parametrize("query", ["What happened in May?", "in may", "5月发生了什么？", "What happened in 2021?"])
@@ -120,12 +105,6 @@ def test_between_persons_a_question_lends_more_to_what_is_said_next(talk: Talk) 
     found = dict(talk.pages("canoe"))
     assert found[1] > found[5]
     assert found[9] > found[5]
-
-
-def test_a_page_tells_whether_a_named_speaker_asks_something() -> None:
-    assert context_terms(None, "Ann", "Is it?") == context_terms(None, "Ann", "是吗？嗯")
-    assert context_terms(None, "Ann", "Is it?") != context_terms(None, "Ann", "It is.")
-    assert context_terms(None, None, "Is it?") == {}
 
 
 def test_a_speakers_name_counts_less_as_a_word_than_another_word(talk: Talk) -> None:
