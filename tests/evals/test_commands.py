@@ -116,12 +116,22 @@ def test_contamination_takes_topics_and_wordings_from_files(tmp_path: Path) -> N
     assert {one["right_topic"] for one in figures["by_topic_errors"]} <= set("pqrs")
 
 
-def test_interleaved_prints_the_keys_of_the_contract_under_one_order() -> None:
-    for name in ("qa_roles.jsonl", "shift_persons.jsonl"):
-        figures = run_json("interleaved", "--data", SAMPLES / name, "--show-errors")
-        assert list(figures["orders"]) == ["as_logged"]
-        assert set(figures["orders"]["as_logged"]) >= ORDER
-        assert figures["orders"]["as_logged"]["recap_hit"] is None
+@pytest.mark.parametrize(
+    ("name", "orders"), [("qa_roles.jsonl", ["as_logged"]), ("shift_persons.jsonl", ["as_logged", "in_turn"])]
+)
+def test_interleaved_prints_the_keys_of_the_contract_under_each_order(name: str, orders: list[str]) -> None:
+    figures = run_json("interleaved", "--data", SAMPLES / name, "--show-errors")
+    assert list(figures["orders"]) == orders
+    for order in figures["orders"].values():
+        assert set(order) >= ORDER
+        assert order["recap_hit"] is None
+
+
+def test_interleaved_takes_several_files_after_one_flag_or_several_flags() -> None:
+    first, second = SAMPLES / "qa_roles.jsonl", SAMPLES / "shift_persons.jsonl"
+    together = run_json("interleaved", "--data", first, second)
+    assert together["conversations"] == 2
+    assert run_json("interleaved", "--data", first, "--data", second) == together
 
 
 def test_followups_print_the_keys_of_the_contract_with_and_without_a_file() -> None:
@@ -168,6 +178,7 @@ def test_a_broken_file_is_one_line_on_standard_error_and_exit_code_2() -> None:
         (("qa", "--data", SAMPLES / "none.jsonl"), "does not exist"),
         (("gate",), "Missing option '--data'"),
         (("tokens",), "name at least one file"),
+        (("interleaved",), "name at least one file"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused_with_the_cause(arguments: tuple[object, ...], cause: str) -> None:
