@@ -84,6 +84,7 @@ PLAIN_SWITCHES = [
     (LOCK_EN, "How do I bake sourdough bread?"),
     (LOCK_EN, "What is the weather in Paris tomorrow?"),
     (LOCK_EN, "麻婆豆腐怎么做"),
+    (REDIS_ZH, "小猫的疫苗应该怎么打？"),
 ]
 
 
@@ -120,7 +121,6 @@ def test_a_new_topic_gets_nothing_of_the_old_one_even_where_they_share_a_word(
 KNOWN_MISSES = [
     (REDIS_ZH, "明天上海的天气怎么样？"),
     (LOCK_EN, "Recommend a science fiction movie"),
-    (REDIS_ZH, "小猫的疫苗应该怎么打？"),
 ]
 
 
