@@ -77,7 +77,9 @@ def test_a_year_is_found_by_its_four_digits(text: str) -> None:
     assert term not in context_terms(at(2024, 5), None)
 
 
-@pytest.mark.parametrize("text", ["", "maybe a march-past of decoys", "12023", "20231", "13月", "1850", "2100", "112月"])
+@pytest.mark.parametrize(
+    "text", ["", "maybe a march-past of decoys", "12023", "20231", "13月", "1850", "2100", "112月"]
+)
 def test_what_only_looks_like_a_date_is_none(text: str) -> None:
     expected = [f"month {3}"] if "march-past" in text else []
     assert [term[1:] for term in date_terms(text)] == expected

@@ -2,73 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from context_gatekeeper.core.topic_gate import NamedRoot
 from context_gatekeeper.engine import topic_finder
-from context_gatekeeper.engine.pool import PagePool
-from context_gatekeeper.engine.query import read_query
-from context_gatekeeper.engine.session import Session
-from context_gatekeeper.engine.topic_finder import CLEAR_POINTS, TopicFinding, find_topic, is_minor
-from context_gatekeeper.ports import PageStore
+from context_gatekeeper.engine.topic_finder import CLEAR_POINTS
 from context_gatekeeper.stores import open_store
 from context_gatekeeper.types import TopicMove
-
-Stretch = tuple[tuple[str, str], ...]
-
-APPLES = (
-    ("How do I prune an apple tree?", "Prune an apple tree in late winter. Remove dead branches first."),
-    ("Which saw suits thick apple branches?", "A folding pruning saw suits branches above three centimetres."),
-    ("When does the apple tree flower?", "Apple trees flower in late April. Frost harms the blossom."),
+from tests.engine.talks import (
+    APPLES,
+    DAY,
+    NGINX,
+    TRIP,
+    Stretch,
+    Talk,
+    allowed_turns,
+    crossed_talk,
+    listed,
+    rides,
+    sights,
 )
-NGINX = (
-    ("How do I configure nginx as a reverse proxy?", "Use proxy_pass inside a location block of nginx."),
-    ("Which nginx header forwards the client address?", "Set X-Forwarded-For in nginx with proxy_set_header."),
-)
-DAY = 86_400.0
-
-
-class Talk:
-    """A session whose topics are asked for; the border between apples and nginx is given."""
-
-    def __init__(self, store: PageStore) -> None:
-        self.pool = PagePool(store, "share", "talk")
-        self.session = Session(self.pool)
-
-    def fill(self) -> Talk:
-        for turn_id, (user, assistant) in enumerate((*APPLES, *NGINX)):
-            move = TopicMove.SWITCH if turn_id == len(APPLES) else TopicMove.CONTINUE
-            self.session.add_turn(user, assistant, DAY, (None, None), known_move=move)
-        return self
-
-    def hear(self, *stretches: Stretch) -> Talk:
-        """Add stretches of talk, each a topic of its own."""
-        for stretch in stretches:
-            for place, (user, assistant) in enumerate(stretch):
-                move = TopicMove.CONTINUE if place else TopicMove.SWITCH
-                self.session.add_turn(user, assistant, DAY, (None, None), known_move=move)
-        return self
-
-    def find(self, query: str, time: float | None = None) -> TopicFinding:
-        reading = read_query(query, self.pool.postings, self.session.tracker)
-        return find_topic(reading, self.pool, self.session.tracker, time)
-
-
-def listed(finding: TopicFinding) -> list[int]:
-    """Turns of a finding that can be counted, as it counts them."""
-    assert isinstance(finding.allowed, Collection)
-    turns = list(finding.allowed)
-    assert len(finding.allowed) == len(turns)
-    assert all(turn_id in finding.allowed for turn_id in turns)
-    return turns
-
-
-def allowed_turns(talk: Talk, finding: TopicFinding) -> list[int]:
-    """Turns of the session that a finding allows."""
-    return [turn_id for turn_id in range(talk.session.tracker.turn_count) if turn_id in finding.allowed]
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -80,44 +36,48 @@ def talk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Talk]:
 
 def test_without_history_there_is_no_topic(talk: Talk) -> None:
     finding = talk.find("How do I prune an apple tree?")
-    assert (finding.topic, finding.reason, listed(finding)) == ("none", "no history", [])
+    assert (finding.place.topic, finding.place.reason, listed(finding)) == ("none", "no history", [])
     assert finding.evidence.turn_count == 0
 
 
 def test_a_query_that_points_back_belongs_to_the_run(talk: Talk) -> None:
     finding = talk.fill().find("Explain that again")
-    assert (finding.topic, finding.verdict.move, finding.verdict.is_deictic) == ("running", TopicMove.CONTINUE, True)
+    assert (finding.place.topic, finding.verdict.move, finding.verdict.is_deictic) == (
+        "running",
+        TopicMove.CONTINUE,
+        True,
+    )
     assert listed(finding) == [3, 4]
-    assert finding.names == finding.roots == frozenset()
+    assert finding.place.names == finding.place.roots == frozenset()
 
 
 def test_a_query_that_names_the_running_topic_goes_on_with_it(talk: Talk) -> None:
     finding = talk.fill().find("Which nginx directive sets the timeout?")
-    assert (finding.topic, finding.verdict.move) == ("running", TopicMove.CONTINUE)
-    assert finding.roots == {"nginx"}
-    assert "nginx" in finding.names
+    assert (finding.place.topic, finding.verdict.move) == ("running", TopicMove.CONTINUE)
+    assert finding.place.roots == {"nginx"}
+    assert "nginx" in finding.place.names
     assert listed(finding) == [3, 4]
-    assert 2 not in finding.allowed
+    assert 2 not in finding.place.allowed
 
 
 def test_a_query_that_names_an_older_topic_returns_to_its_turns(talk: Talk) -> None:
     finding = talk.fill().find("How do I prune an apple tree?")
-    assert (finding.topic, finding.verdict.move) == ("known", TopicMove.SWITCH)
-    assert finding.roots == {"appl"}
+    assert (finding.place.topic, finding.verdict.move) == ("known", TopicMove.SWITCH)
+    assert finding.place.roots == {"appl"}
     assert listed(finding) == [0, 1, 2]
     for no_turn in (3, "0", None):
-        assert no_turn not in finding.allowed
+        assert no_turn not in finding.place.allowed
 
 
 def test_a_query_about_something_said_returns_to_the_stretch_that_holds_it(talk: Talk) -> None:
     finding = talk.fill().find("What did you say about frost earlier?")
-    assert (finding.topic, finding.reason) == ("known", "returns to turns 0-2")
+    assert (finding.place.topic, finding.place.reason) == ("known", "returns to turns 0-2")
     assert listed(finding) == [0, 1, 2]
 
 
 def test_a_query_of_which_nothing_was_seen_is_new(talk: Talk) -> None:
     finding = talk.fill().find("By the way, how long does sourdough ferment?")
-    assert (finding.topic, finding.verdict.move) == ("new", TopicMove.SWITCH)
+    assert (finding.place.topic, finding.verdict.move) == ("new", TopicMove.SWITCH)
     assert listed(finding) == []
 
 
@@ -171,16 +131,6 @@ def test_finding_a_topic_changes_nothing(talk: Talk) -> None:
     assert (talk.session.tracker.turn_count, list(talk.session.tracker.segment_starts)) == (5, [0, 3])
 
 
-def test_a_word_of_a_third_of_the_messages_is_minor(talk: Talk) -> None:
-    tracker = talk.session.tracker
-    for user in ("kingfisher", "kingfisher heron"):
-        talk.session.add_turn(user, user, None, (None, None), known_move=TopicMove.CONTINUE)
-    assert not is_minor("heron", "kingfish", tracker)
-    talk.session.add_turn("kingfisher", "kingfisher", None, (None, None), known_move=TopicMove.CONTINUE)
-    assert is_minor("heron", "kingfish", tracker)
-    assert not is_minor("kingfish", "heron", tracker)
-
-
 # -- topics that were touched, stretches that are resumed ------------------------------------
 
 SOURDOUGH: Stretch = (("Which sourdough flour is best?", "Strong wheat, sold by mills."),)
@@ -216,9 +166,9 @@ def test_a_topic_touched_once_is_found_at_its_second_mention(
 ) -> None:
     finding = talk.hear(*stretches).find(query)
     assert finding.evidence.older_match < 0.4
-    assert (finding.topic, finding.roots) == ("known", frozenset())
-    assert finding.reason.startswith("asked about ")
-    assert name in finding.names
+    assert (finding.place.topic, finding.place.roots) == ("known", frozenset())
+    assert finding.place.reason.startswith("asked about ")
+    assert name in finding.place.names
     assert allowed_turns(talk, finding) == turns
 
 
@@ -233,14 +183,14 @@ def test_a_topic_touched_once_is_found_at_its_second_mention(
 def test_a_word_of_the_answer_alone_was_not_asked_about(talk: Talk, stretches: tuple[Stretch, ...], query: str) -> None:
     finding = talk.hear(*stretches).find(query)
     assert finding.evidence.older_match > 0.0
-    assert (finding.topic, allowed_turns(talk, finding)) == ("new", [])
+    assert (finding.place.topic, allowed_turns(talk, finding)) == ("new", [])
 
 
 def test_stretches_that_hold_alike_of_what_was_asked_are_united(talk: Talk) -> None:
     talk.hear(APPLES, SOURDOUGH, NGINX, MARZIPAN, NGINX)
     finding = talk.find("By the way, how do bakers pair sourdough with marzipan on a kitchen shelf in linen bags?")
-    assert finding.reason == "asked about marzipan, sourdough"
-    assert finding.names == {"marzipan", "sourdough"}
+    assert finding.place.reason == "asked about marzipan, sourdough"
+    assert finding.place.names == {"marzipan", "sourdough"}
     assert allowed_turns(talk, finding) == [3, 6]
 
 
@@ -257,13 +207,13 @@ def test_a_touched_topic_is_found_again_in_a_short_stretch_only(talk: Talk, extr
     asides = tuple((f"And what of {word}?", f"Mind the {word}.") for word in details)
     stretch = (*SOURDOUGH, *asides[: topic_finder.TOUCHED_TURNS - 1 + extra])
     assert len(stretch) == topic_finder.TOUCHED_TURNS + extra
-    assert talk.hear(APPLES, stretch, NGINX).find(KEEPING).reason == reason
+    assert talk.hear(APPLES, stretch, NGINX).find(KEEPING).place.reason == reason
 
 
 def test_a_word_that_the_run_was_asked_about_too_does_not_stand_out(talk: Talk) -> None:
     talk.hear(APPLES, SOURDOUGH, (*NGINX, ("Does sourdough matter?", "No."), *NGINX, *NGINX))
     finding = talk.find(KEEPING)
-    assert (finding.topic, finding.evidence.shares_content) == ("new", False)
+    assert (finding.place.topic, finding.evidence.shares_content) == ("new", False)
 
 
 def test_a_switch_that_is_not_clear_is_no_return_to_a_touched_word(talk: Talk) -> None:
@@ -279,16 +229,16 @@ def test_a_switch_that_is_not_clear_is_no_return_to_a_touched_word(talk: Talk) -
         for time in (None, DAY, 2 * DAY)
     ):
         finding = talk.find(asked, time)
-        is_touched = finding.reason.startswith("asked about ")
-        if finding.verdict.move is not TopicMove.SWITCH or finding.reason.startswith("returns to"):
+        is_touched = finding.place.reason.startswith("asked about ")
+        if finding.verdict.move is not TopicMove.SWITCH or finding.place.reason.startswith("returns to"):
             assert not is_touched
         elif finding.verdict.points >= CLEAR_POINTS:
             clear += 1
             assert is_touched, asked
         else:
             unclear += 1
-            assert (is_touched, finding.topic) == (False, "new"), asked
-            assert talk.find(f"By the way, {asked}", time).reason.startswith("asked about "), asked
+            assert (is_touched, finding.place.topic) == (False, "new"), asked
+            assert talk.find(f"By the way, {asked}", time).place.reason.startswith("asked about "), asked
     assert clear
     assert unclear
 
@@ -310,13 +260,13 @@ def test_an_older_name_said_in_passing_leaves_the_run_whole_where_the_gate_clear
         evidence = finding.evidence
         if finding.verdict.move is TopicMove.SWITCH or evidence.named_root is not NamedRoot.OLDER:
             continue
-        assert finding.topic == "running"
+        assert finding.place.topic == "running"
         if finding.verdict.points <= -CLEAR_POINTS:
             clear += 1
-            assert (finding.roots, allowed_turns(talk, finding)) == (frozenset(), [3, 4]), asked
+            assert (finding.place.roots, allowed_turns(talk, finding)) == (frozenset(), [3, 4]), asked
         else:
             unclear += 1
-            assert (set(finding.roots), allowed_turns(talk, finding)) == ({"appl"}, []), asked
+            assert (set(finding.place.roots), allowed_turns(talk, finding)) == ({"appl"}, []), asked
     assert clear
     assert unclear
 
@@ -330,28 +280,28 @@ def test_a_stretch_that_alone_holds_a_good_part_is_resumed(
     talk.hear(APPLES, answered(RARE[:4]), NGINX, answered(RARE[4 : 4 + second]), NGINX)
     finding = talk.find(f"By the way, {' '.join(RARE)}")
     assert finding.evidence.older_match == pytest.approx(4 / 9)
-    assert (finding.topic, allowed_turns(talk, finding)) == (topic, turns)
-    assert finding.reason == ("returns to turns 3-3" if turns else "nothing older is like it")
+    assert (finding.place.topic, allowed_turns(talk, finding)) == (topic, turns)
+    assert finding.place.reason == ("returns to turns 3-3" if turns else "nothing older is like it")
 
 
 def test_a_stretch_that_alone_holds_little_is_not_resumed(talk: Talk) -> None:
     finding = talk.hear(APPLES, answered(RARE[:3]), NGINX).find(f"By the way, {' '.join(RARE)}")
     assert finding.evidence.older_match == pytest.approx(3 / 9)
-    assert finding.topic == "new"
+    assert finding.place.topic == "new"
 
 
 def test_a_question_about_something_said_looks_into_the_stretches_that_hold_as_much_as_the_best(talk: Talk) -> None:
     talk.hear(APPLES, answered(RARE[:2]), NGINX, answered(RARE[2:4]), answered(RARE[:1]), NGINX)
     recap = talk.find(f"By the way, what did we say before: {' '.join(RARE)}")
-    assert (recap.topic, recap.reason) == ("known", "asks about something said")
+    assert (recap.place.topic, recap.place.reason) == ("known", "asks about something said")
     assert allowed_turns(talk, recap) == [3, 6]
-    assert talk.find(f"By the way, what of these: {' '.join(RARE)}").topic == "new"
+    assert talk.find(f"By the way, what of these: {' '.join(RARE)}").place.topic == "new"
 
 
 def test_a_recap_of_the_running_topic_looks_into_its_older_turns_too(talk: Talk) -> None:
     talk.hear(NGINX, APPLES, NGINX, APPLES)
     recap = talk.find("Remind me what you said about the apple tree earlier")
-    assert (recap.topic, recap.roots) == ("running", frozenset({"appl"}))
+    assert (recap.place.topic, recap.place.roots) == ("running", frozenset({"appl"}))
     assert allowed_turns(talk, recap) == [2, 3, 4, 7, 8, 9]
     assert allowed_turns(talk, talk.find("How tall does an apple tree grow?")) == [7, 8, 9]
 
@@ -360,15 +310,25 @@ def test_a_recap_of_the_running_topic_looks_into_its_older_turns_too(talk: Talk)
 def test_a_name_that_is_minor_beside_the_running_topic_names_none(talk: Talk, times: int, named: NamedRoot) -> None:
     finding = talk.hear(APPLES, NGINX * times).find("By the way, where does the apple come from?")
     assert finding.evidence.named_root is named
-    assert finding.roots == ({"appl"} if named is NamedRoot.OLDER else frozenset())
+    assert finding.place.roots == ({"appl"} if named is NamedRoot.OLDER else frozenset())
 
 
-def test_the_evidence_tells_how_telling_shared_and_new_words_are(talk: Talk) -> None:
+def test_the_evidence_tells_how_telling_new_words_are(talk: Talk) -> None:
     talk.fill()
-    both = talk.find("nginx sourdough").evidence
-    shared, new = talk.find("nginx").evidence, talk.find("sourdough").evidence
-    assert both.shared_background == shared.shared_background > 0.0 == shared.new_background
-    assert both.new_background == new.new_background > 0.0 == new.shared_background
+    new = talk.find("sourdough").evidence
+    assert talk.find("nginx").evidence.new_background == 0.0 < new.new_background
+    assert talk.find("nginx sourdough").evidence.new_background == new.new_background
+
+
+def test_the_evidence_tells_how_much_of_the_query_the_last_turn_holds(talk: Talk) -> None:
+    assert talk.find("reverse").evidence.last_overlap_ratio == 0.0
+    talk.fill()
+    evidence = talk.find("reverse").evidence
+    assert (evidence.anchor_overlap_ratio, evidence.last_overlap_ratio) == (1.0, 0.0), "asked two turns ago"
+    evidence = talk.find("forwards reverse").evidence
+    assert 0.0 < evidence.last_overlap_ratio < evidence.anchor_overlap_ratio == 1.0
+    for said in ("forwards", "X-Forwarded-For"):
+        assert talk.find(said).evidence.last_overlap_ratio == pytest.approx(1.0), said
 
 
 def test_the_evidence_compares_the_length_with_the_last_user_message(talk: Talk) -> None:
@@ -379,16 +339,116 @@ def test_the_evidence_compares_the_length_with_the_last_user_message(talk: Talk)
     assert talk.find("x" * (2 * size + 1)).evidence.length_ratio == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize(
-    ("user", "assistant", "asks"),
-    [
-        ("Which port?", "Port 80.", False),
-        ("A port", "Which port? ", True),
-        ("端口", "哪个端口？", True),
-        ("Which port?", " ", True),
-        ("A port", "", False),
-    ],
-)
-def test_the_evidence_knows_whether_the_last_text_asks(talk: Talk, user: str, assistant: str, asks: bool) -> None:
-    talk.session.add_turn(user, assistant, None, (None, None))
-    assert talk.find("nginx").evidence.answer_asks is asks
+# -- names that cross topics -------------------------------------------------------------------
+
+
+def test_a_crossed_name_brings_back_no_topic_unless_the_query_asks_about_something_said(talk: Talk) -> None:
+    talk.hear(*crossed_talk(), NGINX)
+    place = talk.find("By the way, which rickshaw is for six?").place
+    assert (place.reason, place.names, place.roots) == ("returns to turns 13-14", frozenset(), frozenset())
+    recap = talk.find("By the way, what did you say about the rickshaw for six earlier?")
+    assert (recap.place.reason, recap.place.roots) == ("names 'rickshaw'", {"rickshaw"})
+    assert listed(recap) == [3, 4, 8, 9, 13, 14]
+
+
+def test_a_name_that_crosses_no_topic_is_returned_to(talk: Talk) -> None:
+    talk.hear(*(sights(town) + rides(town, town) for town in ("Granada", "Lisbon", "Utrecht")), NGINX)
+    finding = talk.find("By the way, which rickshaw is for six?")
+    assert finding.place.reason == "names 'rickshaw'"
+    assert listed(finding) == [3, 4, 8, 9, 13, 14]
+
+
+# -- soft switches -----------------------------------------------------------------------------
+
+
+def asked_on_a_trip(subjects: tuple[str, ...], leads: tuple[str, ...] = ("", "好的，", "好的，谢谢，")) -> list[str]:
+    """Many queries, since which switch is soft depends on the fitted tables."""
+    tails = ("，价格在五百元以内", "，最好有24小时热水和暖气", "，评分要在4.5分以上")
+    return [
+        f"{lead}{subject}{''.join(tails[:count])}{end}"
+        for lead in leads
+        for subject in subjects
+        for count in range(4)
+        for end in "。？"
+    ]
+
+
+NEW_SUBJECTS = ("我想找一家酒店住下", "帮我找一家经济型的酒店", "想吃烤肉了，推荐一家餐厅", "我要去蜂巢剧场看话剧")
+
+
+def test_a_soft_switch_goes_on_with_the_running_talk_and_a_hard_one_leaves_it(talk: Talk) -> None:
+    talk.hear(NGINX_ZH, TRIP)
+    found = [talk.find(query) for query in asked_on_a_trip(NEW_SUBJECTS)]
+    switches = [finding for finding in found if finding.verdict.move is TopicMove.SWITCH]
+    for finding in switches:
+        if finding.verdict.is_soft:
+            assert (finding.place.topic, finding.place.reason) == ("running", "a new subject of the running talk")
+            assert allowed_turns(talk, finding) == []
+        else:
+            assert finding.place.topic == "new"
+    assert {finding.verdict.is_soft for finding in switches} == {True, False}
+    assert not any(finding.verdict.is_soft for finding in found if finding not in switches)
+
+
+def test_a_cue_makes_a_soft_switch_hard(talk: Talk) -> None:
+    talk.hear(NGINX_ZH, TRIP)
+    soft = [query for query in asked_on_a_trip(NEW_SUBJECTS) if talk.find(query).verdict.is_soft]
+    assert soft
+    for query in soft:
+        finding = talk.find(f"换个话题，{query}")
+        assert (finding.verdict.is_soft, finding.place.topic) == (False, "new"), query
+
+
+def test_a_soft_switch_that_names_an_older_topic_returns_to_it(talk: Talk) -> None:
+    talk.hear(NGINX_ZH, TRIP)
+    found = [talk.find(query) for query in asked_on_a_trip(("nginx 的日志在哪个目录",))]
+    soft = [finding for finding in found if finding.verdict.is_soft]
+    assert soft
+    for finding in soft:
+        assert (finding.place.topic, finding.place.roots, listed(finding)) == ("known", {"nginx"}, [0, 1])
+
+
+def test_a_soft_switch_that_names_a_crossed_word_goes_on(talk: Talk) -> None:
+    talk.hear(*crossed_talk(), TRIP)
+    found = [talk.find(query) for query in asked_on_a_trip(("rickshaw 在哪里租", "我想租一辆 rickshaw 游玩"))]
+    soft = [finding for finding in found if finding.verdict.is_soft]
+    assert {finding.evidence.named_root for finding in soft} == {NamedRoot.OLDER}
+    for finding in soft:
+        assert (finding.place.topic, finding.place.reason) == ("running", "a new subject of the running talk")
+
+
+def test_a_question_about_something_said_looks_for_it_also_at_a_soft_switch(talk: Talk) -> None:
+    talk.hear((("推荐一家经济型的酒店。", "推荐格林豪泰酒店，价格在五百元以内。"),), NGINX_ZH, TRIP)
+    recalled = asked_on_a_trip(NEW_SUBJECTS[:2], ("之前说过，", "你之前说过，好的，", "上次聊到，"))
+    found = [finding for query in recalled if (finding := talk.find(query)).verdict.is_soft]
+    assert found
+    for finding in found:
+        assert finding.place.topic == "known"
+        assert 0 in finding.place.allowed
+
+
+# -- seams -------------------------------------------------------------------------------------
+
+UNTIED: Stretch = (("Kingfishers dive", "Indeed."), ("And then?", "They eat."))
+
+
+@pytest.mark.parametrize(("before", "turns"), [(4, [0, 1, 2, 3, 4, 5]), (5, [5, 6])], ids=["short", "long"])
+def test_a_long_run_that_names_no_topic_counts_from_its_last_seam(talk: Talk, before: int, turns: list[int]) -> None:
+    talk.hear((*APPLES, APPLES[0], APPLES[1])[:before] + UNTIED)
+    assert talk.session.tracker.seam == before
+    assert (before + 2 > topic_finder.SEAMLESS_TURNS) is (turns[0] > 0)
+    finding = talk.find("Explain that again")
+    assert (finding.place.topic, finding.place.reason) == ("running", "the run")
+    assert listed(finding) == turns
+
+
+def test_a_seam_cuts_off_nothing_where_a_topic_is_named_or_something_said_is_asked_about(talk: Talk) -> None:
+    talk.hear((*APPLES, APPLES[0], APPLES[1], *UNTIED))
+    assert talk.session.tracker.seam == 5
+    for query, reason in (
+        ("How tall is an apple tree?", "names 'appl'"),
+        ("Explain again what you said earlier", "the run"),
+    ):
+        finding = talk.find(query)
+        assert (finding.place.topic, finding.place.reason) == ("running", reason), query
+        assert 0 in finding.place.allowed, query
