@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from context_gatekeeper import ContextGatekeeper
+from context_gatekeeper.engine.leaned_on import leaned_on
+from context_gatekeeper.engine.query import read_query
+from context_gatekeeper.engine.topic_finder import find_topic
+from context_gatekeeper.stores import open_store
+from context_gatekeeper.types import TopicMove
+from tests.engine.talks import APPLES, TRIP, Talk
 
+KINGFISHERS = ("Kingfishers dive", "Indeed.")
+SIX = (*APPLES, *APPLES)
 APPLE = [
     ("Which saw suits thick apple branches?", "A pruning saw with a curved blade cuts thick apple wood cleanly."),
     ("When should I prune an apple tree?", "Prune the apple tree in late winter, before the buds swell."),
@@ -126,3 +134,48 @@ def test_a_query_without_anchors_is_recalled_by_its_first_characters(profile: st
     for query in ("?!?!?!", "？！？！？！"):
         assert [(hit.turn_id, hit.role.value) for hit in gatekeeper.recall(query)] == [(1, "user")]
         assert [block["turn_id"] for block in gatekeeper.select(query)][-1] == 1
+
+
+# -- soft switches and seams --------------------------------------------------------------------
+
+
+def leaned(talk: Talk, query: str) -> dict[int, str]:
+    reading = read_query(query, talk.pool.postings, talk.session.tracker)
+    finding = find_topic(reading, talk.pool, talk.session.tracker, None)
+    return leaned_on(reading, finding, talk.pool, talk.session.tracker, reading.weights)
+
+
+def test_at_a_soft_switch_only_the_last_block_is_kept_and_at_a_hard_one_none() -> None:
+    """Which switch is soft depends on the fitted tables, so several queries are tried."""
+    heard = Talk(open_store()).hear(TRIP)
+    kinds = set()
+    for lead in ("", "好的，谢谢，", "换个话题，"):
+        for wish in (
+            "",
+            "，价格在五百元以内，最好有24小时热水",
+            "，价格在五百元以内，最好有24小时热水和暖气，评分要高",
+        ):
+            query = f"{lead}帮我找一家经济型的酒店{wish}。"
+            verdict = heard.find(query).verdict
+            if verdict.move is TopicMove.SWITCH:
+                kinds.add(verdict.is_soft)
+                assert leaned(heard, query) == ({1: "the run goes on"} if verdict.is_soft else {}), query
+    assert kinds == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("before", "turns"), [(4, {4, 5}), (6, {6, 7})], ids=["short conversation", "long conversation"]
+)
+def test_a_follow_up_leans_on_two_blocks_where_the_second_is_tied_to_the_last(before: int, turns: set[int]) -> None:
+    heard = Talk(open_store()).hear((*SIX[:before], KINGFISHERS, ("And then?", "They eat.")))
+    assert heard.session.tracker.seam == before
+    assert leaned(heard, "Why is that?") == dict.fromkeys(turns, "the run goes on")
+
+
+@pytest.mark.parametrize(("before", "turns"), [(5, {4, 5}), (6, {6})], ids=["short conversation", "long conversation"])
+def test_behind_a_seam_of_a_long_conversation_a_follow_up_leans_on_the_last_block_alone(
+    before: int, turns: set[int]
+) -> None:
+    heard = Talk(open_store()).hear((*SIX[:before], KINGFISHERS))
+    assert heard.session.tracker.seam == before
+    assert leaned(heard, "Why is that?") == dict.fromkeys(turns, "the run goes on")

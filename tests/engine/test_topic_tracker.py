@@ -90,7 +90,7 @@ def test_a_tracker_rebuilt_from_the_pages_is_the_live_one(store: PageStore) -> N
     session = Session(PagePool(store, "share", "talk"))
     session.catch_up()
     rebuilt = session.tracker
-    for name in ("segment_of", "segment_starts", "sitting_of", "last_time", "last_form", "names_speakers"):
+    for name in ("segment_of", "segment_starts", "sitting_of", "last_time", "last_form", "names_speakers", "seam"):
         assert getattr(rebuilt, name) == getattr(live, name), name
     for turn_id in range(live.turn_count):
         assert rebuilt.keys.own_roots(turn_id) == live.keys.own_roots(turn_id)
@@ -123,3 +123,70 @@ def test_a_name_is_inherited_inside_its_run_and_for_twelve_turns(store: PageStor
     named, roots = frozenset({0, 13}), frozenset({"kingfish"})
     heirs = [turn_id for turn_id in range(16) if session.tracker.inherits(turn_id, named, roots)]
     assert heirs == [*range(12), 13]
+
+
+# -- seams -------------------------------------------------------------------------------------
+
+BIRDS = ("Kingfishers dive", "They eat trout.")
+UNTIED = ("Granite weathers", "Feldspar goes first.")
+TROMBONE = ("Trombones shine", "Brass does.")
+
+
+def seams(store: PageStore, *turns: tuple[str, str], switches: tuple[int, ...] = ()) -> list[int]:
+    """The seam behind each turn, as it is kept live and as each of a row of later sessions finds it."""
+    live = Session(PagePool(store, "share", "talk"))
+    found = []
+    for turn_id, (user, assistant) in enumerate(turns):
+        move = TopicMove.SWITCH if turn_id in switches else TopicMove.CONTINUE
+        live.add_turn(user, assistant, DAY, ("Ann", "Ben"), known_move=move)
+        later = Session(PagePool(store, "share", "talk"))
+        later.catch_up()
+        assert later.tracker.seam == live.tracker.seam, "restored from its pages"
+        found.append(live.tracker.seam)
+    return found
+
+
+def test_a_turn_that_nothing_ties_to_the_one_before_is_a_seam(store: PageStore) -> None:
+    assert seams(store, BIRDS, UNTIED, TROMBONE) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "Do kingfishers sing?",
+        "What else eats trout?",
+        "Explain that again",
+        "And granite?",
+        "What about granite?",
+        "And then?",
+        "",
+    ],
+    ids=["shares an asked word", "shares an answered word", "deictic", "leads on", "points back", "no word", "empty"],
+)
+def test_a_turn_that_shares_a_word_points_back_or_has_no_word_of_its_own_is_tied(store: PageStore, user: str) -> None:
+    assert seams(store, UNTIED, BIRDS, (user, "Obsidian gleams."), TROMBONE) == [0, 1, 1, 3]
+
+
+def test_only_the_turn_before_ties(store: PageStore) -> None:
+    assert seams(store, BIRDS, ("Tell them", "Well."), BIRDS) == [0, 0, 2]
+
+
+def test_what_only_the_answer_shares_ties_nothing(store: PageStore) -> None:
+    assert seams(store, BIRDS, ("Granite weathers", "Kingfishers dive.")) == [0, 1]
+
+
+def test_everyday_words_tie_nothing(store: PageStore) -> None:
+    assert seams(store, ("Is the kingfisher a good one?", "It is."), ("Is the granite a good one?", "It is.")) == [0, 1]
+
+
+def test_each_segment_begins_with_a_seam(store: PageStore) -> None:
+    assert seams(store, BIRDS, BIRDS, BIRDS, ("And then?", "Well."), BIRDS, switches=(2,)) == [0, 0, 2, 2, 4]
+
+
+def test_a_session_that_was_restored_goes_on_from_its_seam(store: PageStore) -> None:
+    assert seams(store, UNTIED, BIRDS) == [0, 1]
+    for user, seam in (("Do kingfishers sing?", 1), ("Trombones shine", 3)):
+        later = Session(PagePool(store, "share", "talk"))
+        later.catch_up()
+        later.add_turn(user, "Indeed.", DAY, ("Ann", "Ben"), known_move=TopicMove.CONTINUE)
+        assert later.tracker.seam == seam

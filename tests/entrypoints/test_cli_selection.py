@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from context_gatekeeper.core.topic_gate import OVERLAP_CONTINUE_THRESHOLD
+from context_gatekeeper.entrypoints.cli.decisions import verdict_line
+from context_gatekeeper.entrypoints.cli.terminal import Painter
 from context_gatekeeper.gatekeeper import ContextGatekeeper
 from context_gatekeeper.transcripts import read_conversations
+from context_gatekeeper.types import Decision, GateVerdict, TopicMove
 from tests.entrypoints.running import COMMAND, EXAMPLE_EN, EXAMPLE_ZH, cgk_json, environment, error_line, run_cgk
 
 QUERY_EN = "What lock_timeout did we set for the orders migration in Postgres?"
@@ -76,13 +79,32 @@ def test_explain_shows_gate_thresholds_stages_coverage_and_both_token_counts(tmp
     printed = cgk_json(tmp_path, "explain", EXAMPLE_EN, "--query", QUERY_EN)
     verdict = printed["verdict"]
     assert verdict["move"] == "switch"
-    assert {"anchor_overlap_ratio", "new_token_ratio", "reason", "points", "is_deictic"} <= verdict.keys()
+    assert {"anchor_overlap_ratio", "new_token_ratio", "reason", "points", "is_deictic", "is_soft"} <= verdict.keys()
     assert printed["thresholds"]["overlap_continue"] == OVERLAP_CONTINUE_THRESHOLD
     assert printed["stages"][0]["stage"] == "recall"
     assert printed["tokens_documented"] > printed["tokens_fitted"] > 0
     shown = run_cgk(tmp_path, "explain", EXAMPLE_EN, "--query", QUERY_EN).stdout
     for fact in (f"{verdict['anchor_overlap_ratio']:.3f}", "0.45", "0.20", "0.70", "| stage", "coverage", "documented"):
         assert fact in shown
+
+
+@pytest.mark.parametrize(
+    ("marks", "notes"),
+    [
+        ({}, ""),
+        ({"is_soft": True}, ", soft"),
+        ({"is_deictic": True}, ", points back"),
+        ({"is_deictic": True, "is_soft": True}, ", points back, soft"),
+    ],
+    ids=["plain", "soft", "deictic", "both"],
+)
+def test_the_gates_line_notes_behind_the_reason_what_points_back_and_what_is_soft(
+    marks: dict[str, bool], notes: str
+) -> None:
+    verdict = GateVerdict(TopicMove.SWITCH, "new anchors", 0.0, 1.0, 2.5, **marks)
+    decision = Decision("q", "strict", verdict, "running", "made", (), (), 1.0, {}, 0, 0, 4000)
+    assert verdict_line(decision, Painter()) == f"switch (new anchors{notes}), topic running (made)"
+    assert decision.to_dict()["verdict"]["is_soft"] is marks.get("is_soft", False)
 
 
 def test_the_first_conversation_is_taken_with_a_note_unless_one_is_named(tmp_path: Path) -> None:
