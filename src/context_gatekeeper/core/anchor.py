@@ -186,13 +186,20 @@ class _Collector:
         Those that reach into a function word (``的``, ``怎么`` ...) say little: they get a small share.
         """
         inside = _content_ends(run)
-        for offset in range(len(run) - 1):
-            pair = run[offset : offset + 2]
+        length = len(run)
+        counts, shares, surfaces, spans = self.counts, self.shares, self.surfaces, self.spans
+        for offset in range(length - 1):
             room = inside[offset] - offset
-            self.add(pair, pair, start + offset, start + offset + 2, 1.0 if room >= 2 else _CROSSING_SHARE)
-            triple = run[offset : offset + 3]
-            if len(triple) == 3:
-                self.add(triple, triple, start + offset, start + offset + 3, 1.0 if room >= 3 else _CROSSING_SHARE)
+            for size in (2, 3) if offset + 3 <= length else (2,):
+                ngram = run[offset : offset + size]
+                share = 1.0 if room >= size else _CROSSING_SHARE
+                if ngram in counts:
+                    self.add(ngram, ngram, start + offset, start + offset + size, share)
+                else:  # `add` without the call: a long text brings hundreds of thousands
+                    counts[ngram] = 1
+                    shares[ngram] = share
+                    surfaces[ngram] = ngram
+                    spans.append((ngram, start + offset, start + offset + size))
 
 
 def scan_anchors(text: str, params: AnchorParams = ANCHOR_PARAMS) -> AnchorScan:

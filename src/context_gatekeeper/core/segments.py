@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from heapq import nsmallest
 from math import exp, log
 
 __all__ = ["SEGMENT_PARAMS", "SegmentMatch", "SegmentParams", "match_segments"]
@@ -62,30 +62,25 @@ def match_segments(
     count = len(segment_starts)
     if not total or not count:
         return []
-    average = len(segment_of) / count
-    strengths: dict[int, float] = {}
-    shares: dict[int, float] = {}
+    bounds = array("I", segment_starts)
+    bounds.append(len(segment_of))
+    fixed_norm = params.saturation_k1 * (1 - params.length_b)
+    norm_a_turn = params.saturation_k1 * params.length_b * count / len(segment_of)
+    strengths: defaultdict[int, float] = defaultdict(float)
+    shares: defaultdict[int, float] = defaultdict(float)
     for term, weight in base.items():
-        frequencies: dict[int, int] = {}
-        last_turn = -1
-        for ordinal in places.get(term, ()):
-            turn = ordinal >> 1
-            segment = segment_of[turn]
-            gain = (turn != last_turn) + (not ordinal & 1)
-            last_turn = turn
-            frequencies[segment] = frequencies.get(segment, 0) + gain
-        if not frequencies:
+        held = places.get(term)
+        if not held:
             continue
-        idf = log((count + 1) / (len(frequencies) + 1)) + 1.0
+        frequencies = Counter([segment_of[ordinal >> 1] for ordinal in held if not ordinal & 1])
+        frequencies.update([segment_of[turn] for turn in dict.fromkeys([ordinal >> 1 for ordinal in held])])
+        gain = weight * (log((count + 1) / (len(frequencies) + 1)) + 1.0)
         for segment, frequency in frequencies.items():
-            stop = segment_starts[segment + 1] if segment + 1 < count else len(segment_of)
-            size = stop - segment_starts[segment]
-            norm = params.saturation_k1 * (1 - params.length_b + params.length_b * size / average)
-            strengths[segment] = strengths.get(segment, 0.0) + weight * idf * frequency / (frequency + norm)
-            shares[segment] = shares.get(segment, 0.0) + weight
+            norm = fixed_norm + norm_a_turn * (bounds[segment + 1] - bounds[segment])
+            strengths[segment] += gain * frequency / (frequency + norm)
+            shares[segment] += weight
     bonus = params.recency_segments
-    strongest = nsmallest(
-        params.most_matches,
-        ((-strength * (1 + exp(-(count - 1 - segment) / bonus)), -segment) for segment, strength in strengths.items()),
-    )
+    strongest = sorted(
+        ((-strength * (1 + exp((segment + 1 - count) / bonus)), -segment) for segment, strength in strengths.items()),
+    )[: params.most_matches]
     return [SegmentMatch(-segment, -strength, shares[-segment] / total) for strength, segment in strongest]

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from math import ceil
 from typing import Any
@@ -109,6 +110,8 @@ _LONG_WORD_LETTERS = 8
 _LONG_UPPER_LETTERS = 3
 _ACCENTED_WORD_LETTERS = 5
 """Up to this length words with accents (Vietnamese, French) are mostly one token."""
+_CACHED_PIECE_CHARS = 32
+"""Longer pieces hardly come twice."""
 _OUTSIDE_ASCII = re.compile(r"[^\x00-\x7f]")
 _PIECE_FEATURES = tuple(PieceRow.__slots__)
 
@@ -126,33 +129,42 @@ def count_pieces(text: str) -> dict[str, float]:
         if known is not None:
             counts["known"] += known * times
         elif piece.isascii():
-            _count_ascii_piece(piece, times, counts)
+            of_piece = _ascii_piece_counts(piece) if len(piece) <= _CACHED_PIECE_CHARS else _ascii_counts(piece)
+            for name, count in of_piece:
+                counts[name] += count * times
         else:
             _count_other_piece(piece, times, counts)
     return counts
 
 
-def _count_ascii_piece(piece: str, times: int, counts: dict[str, float]) -> None:
+def _ascii_counts(piece: str) -> tuple[tuple[str, float], ...]:
+    """What one ASCII piece adds: (field of `PieceRow`, count)."""
+    counts: defaultdict[str, float] = defaultdict(float)
     first = piece[0]
     word = piece if first.isalpha() else piece[1:]
     if word[:1].isalpha():
         apostrophe = word.find("'")
         if apostrophe > 0:
             word = word[:apostrophe]
-            counts["contractions"] += times
-        _count_word(word, "glued" if first.isalpha() else "spaced" if first == " " else "marked", times, counts)
+            counts["contractions"] += 1
+        _count_word(word, "glued" if first.isalpha() else "spaced" if first == " " else "marked", 1, counts)
     elif first.isdigit():
-        counts["digits"] += times
+        counts["digits"] += 1
     elif piece.isspace():
         kind = "lines" if "\n" in piece or "\r" in piece else "blanks"
-        counts[kind] += times * -(-len(piece) // _LONGEST_BLANK)
+        counts[kind] += -(-len(piece) // _LONGEST_BLANK)
     else:
-        counts["marks"] += times
+        counts["marks"] += 1
         marks = piece.strip()
         if len(marks) > 1:
             changes = sum(map(str.__ne__, marks, marks[1:]))
-            counts["mark_changes"] += times * max(0, changes - 1)
-            counts["mark_repeats"] += times * (len(marks) - 1 - max(1, changes)) if len(marks) > 2 else 0
+            counts["mark_changes"] += max(0, changes - 1)
+            counts["mark_repeats"] += len(marks) - 1 - max(1, changes) if len(marks) > 2 else 0
+    return tuple(counts.items())
+
+
+_ascii_piece_counts = lru_cache(maxsize=1 << 15)(_ascii_counts)
+"""The same for pieces that come again: words."""
 
 
 def _count_word(word: str, kind: str, times: int, counts: dict[str, float]) -> None:

@@ -38,6 +38,10 @@ class TopicKeyParams:
     """A term that is repeated wording in this share of its messages is no key."""
     max_holders: int = 32
     """Newest messages looked at for one term."""
+    judged_each: int = 8
+    """A term is judged anew at each of its first so many messages ..."""
+    judged_every: int = 4
+    """... and then at every so many-th."""
     max_terms: int = 24
     """Terms of one message that may become keys, the rarest in everyday language first."""
     max_inheritance: int = 8
@@ -79,7 +83,7 @@ class TopicKeys:
         *,
         continues: bool,
     ) -> dict[str, str | None]:
-        """Take in one user message and judge its terms anew, the most used first.
+        """Take in one user message and judge its terms anew where that is due, the most used first.
 
         Args:
             turn_id: ascending.
@@ -94,7 +98,7 @@ class TopicKeys:
         kept = tuple(candidates[: self.params.max_terms])
         self._record(turn_id, kept, wording, continues)
         changed: dict[str, str | None] = {}
-        for term in sorted(kept, key=self._rank, reverse=True):
+        for term in sorted(filter(self._is_due, kept), key=self._rank, reverse=True):
             root = self._judge(term, is_answered(term))
             if root != self._roots.get(term):
                 changed[term] = root
@@ -123,7 +127,7 @@ class TopicKeys:
 
     def head(self, turn_id: int) -> str | None:
         """Root that the message of ``turn_id`` stands under, own or inherited."""
-        return self._head(turn_id, None)
+        return self._head(turn_id, None)[0]
 
     def own_roots(self, turn_id: int) -> frozenset[str]:
         """Roots that the message itself names."""
@@ -142,6 +146,11 @@ class TopicKeys:
         holders = self._holders[term]
         return len(holders), -holders[0], term
 
+    def _is_due(self, term: str) -> bool:
+        """Whether a term is judged anew: often used ones hardly change."""
+        count = len(self._holders[term])
+        return count <= self.params.judged_each or count % self.params.judged_every == 0
+
     def _judge(self, term: str, answered: bool) -> str | None:
         holders = self._holders[term]
         params = self.params
@@ -150,8 +159,14 @@ class TopicKeys:
         if self._wording_count.get(term, 0) >= params.wording_share * len(holders):
             return None
         newest = holders[-params.max_holders :]
-        own = Counter(head for turn_id in newest if (head := self._head(turn_id, term, steps=1)) is not None)
-        heads = Counter(head for turn_id in newest if (head := self._head(turn_id, term)) is not None)
+        heads: Counter[str] = Counter()
+        own: set[str] = set()
+        for turn_id in newest:
+            head, distance = self._head(turn_id, term)
+            if head is not None:
+                heads[head] += 1
+                if not distance:
+                    own.add(head)
         headed = sum(heads.values())
         if not headed:
             return term
@@ -164,25 +179,28 @@ class TopicKeys:
             return term
         return commonest if commonest in own or len(holders) <= params.min_messages else term
 
-    def _head(self, turn_id: int, below: str | None, steps: int | None = None) -> str | None:
-        """Head of a message by keys stronger than ``below``; inherited up to a message that holds ``below``."""
-        limit = None if below is None else self._rank(below)
-        for step in range(self.params.max_inheritance if steps is None else steps):
+    def _head(self, turn_id: int, below: str | None) -> tuple[str | None, int]:
+        """Head of a message by keys stronger than ``below``, and the turns it is inherited over.
+
+        Inherited up to a message that holds ``below``.
+        """
+        limit = (0, 0, "") if below is None else self._rank(below)
+        holders, roots = self._holders, self._roots
+        for distance in range(self.params.max_inheritance):
             strongest: str | None = None
-            strongest_rank = (0, 0, "")
+            strongest_rank = limit
             for term in self._messages.get(turn_id, ()):
                 if term == below:
-                    if step:
-                        return None
-                    continue
-                if term not in self._roots:
-                    continue
-                rank = self._rank(term)
-                if rank > strongest_rank and (limit is None or rank > limit):
-                    strongest, strongest_rank = term, rank
+                    if distance:
+                        return None, distance
+                elif term in roots:
+                    held = holders[term]
+                    rank = len(held), -held[0], term
+                    if rank > strongest_rank:
+                        strongest, strongest_rank = term, rank
             if strongest is not None:
-                return self._roots[strongest]
+                return roots[strongest], distance
             if not self._continues.get(turn_id, False):
-                return None
+                return None, distance
             turn_id -= 1
-        return None
+        return None, self.params.max_inheritance

@@ -14,7 +14,7 @@ from context_gatekeeper.core.weights import term_background
 from context_gatekeeper.engine.named_topic import NAME_MESSAGES_RATIO, is_minor
 from context_gatekeeper.engine.pool import PagePool
 from context_gatekeeper.engine.query import QueryReading
-from context_gatekeeper.engine.topic_finder import MOST_PLACES, TopicFinding
+from context_gatekeeper.engine.topic_finder import TopicFinding
 from context_gatekeeper.engine.topic_tracker import TopicTracker
 from context_gatekeeper.ports import Postings
 
@@ -30,6 +30,8 @@ REPEATED_SHARE = 0.4
 """The subject of a query is its heaviest known anchors: those of at least this part of the heaviest weight."""
 _SUBJECT_BACKGROUND = 0.3
 """Commoner words are no subject."""
+_MOST_PLACES = 200
+"""Newest pages of one term that are looked at for the turn that was meant."""
 _SHORT_QUERY_CHARS = 60
 _SHORT_QUERY_WORDS = 5
 _LEAST_REPEATED_ANCHORS = 3
@@ -138,7 +140,7 @@ def _asked_before(reading: QueryReading, finding: TopicFinding, pool: PagePool, 
         return
     named = {root for term in reading.base if (root := tracker.keys.root(term))}
     rarest = min(reading.weights, key=lambda term: (pool.postings.document_frequency(term), term))
-    for ordinal in reversed(pool.postings.ordinals(rarest)[-MOST_PLACES:]):
+    for ordinal in reversed(pool.postings.ordinals(rarest)[-_MOST_PLACES:]):
         turn_id = ordinal >> 1
         if ordinal & 1 or not (turn_id in finding.place.allowed or named & tracker.keys.own_roots(turn_id)):
             continue
@@ -171,7 +173,7 @@ def _meant_turn(
         subject = subject_of(reading, cover_weights, frozenset(), pool.postings)
     held: dict[int, float] = {}
     for term, weight in subject.items():
-        for ordinal in pool.postings.ordinals(term)[-MOST_PLACES:]:
+        for ordinal in pool.postings.ordinals(term)[-_MOST_PLACES:]:
             if not ordinal & 1:
                 held[ordinal >> 1] = held.get(ordinal >> 1, 0.0) + weight
     total = sum(subject.values())

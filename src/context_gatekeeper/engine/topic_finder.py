@@ -14,13 +14,13 @@ from context_gatekeeper.engine.query import QueryReading
 from context_gatekeeper.engine.topic_tracker import ACTIVE_TURNS, TopicTracker
 from context_gatekeeper.types import GateVerdict, TopicMove
 
-__all__ = ["MOST_PLACES", "Place", "TopicFinding", "find_topic"]
+__all__ = ["Place", "TopicFinding", "find_topic"]
 
 SEAMLESS_TURNS = 6
 """In so short a conversation a seam cuts off nothing: there is little that could be of another topic."""
 RECALLED_SEGMENT_SHARE = 0.85
 """A question about something said looks into every stretch that holds this part of what the best one holds."""
-MOST_PLACES = 200
+MOST_PLACES = 64
 """Newest pages of one term that are looked at: a term on more pages tells no stretch of talk from another."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +74,10 @@ def key_candidates(scan: AnchorScan) -> tuple[str, ...]:
     ]
     able.sort(key=term_background, reverse=True)
     return tuple(able[: TOPIC_KEY_PARAMS.max_terms])
+
+
+def _is_own_content(term: str) -> bool:
+    return not is_context_term(term) and is_content(term)
 
 
 class TopicTracker:
@@ -164,13 +168,16 @@ class TopicTracker:
         if time is not None:
             self.last_time = time
         self.last_form = read_form(scan_text)
-        own = [term for term in turn.user.terms if not is_context_term(term) and is_content(term)]
         form = self.last_form
-        is_tied = not own or form.points_back or form.leads_on or form.is_deictic
-        is_tied = is_tied or not self._last_terms.isdisjoint(own)
-        if turn.turn_id == self.run_start or not is_tied:
+        leans_back = form.points_back or form.leads_on or form.is_deictic
+        if turn.turn_id == self.run_start or not (leans_back or self._shares_content(turn.user.terms)):
             self.seam = turn.turn_id
         self._last_terms = frozenset((*turn.user.terms, *turn.assistant.terms))
+
+    def _shares_content(self, terms: Collection[str]) -> bool:
+        """Whether a user text has a content word in common with the last turn, or none of its own."""
+        last = self._last_terms
+        return any(term in last and _is_own_content(term) for term in terms) or not any(map(_is_own_content, terms))
 
     def restore(self, turn: StoredTurn, scan_text: str) -> None:
         """Take in a turn that another process, or an earlier one, added."""

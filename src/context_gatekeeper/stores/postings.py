@@ -1,7 +1,8 @@
 """PostingIndex: the inverted index of one session, in memory.
 
 One entry a term with two parallel arrays, so that a posting costs five bytes and a new
-page costs its own terms, never the history (``array.append`` is amortised O(1)). Sets of
+page costs its own terms, never the history (``array.append`` is amortised O(1)); most terms
+stand on one page only, and that posting is one packed number. Sets of
 pages as big integers are made when a ranking asks for them, extended by the pages that came
 in since, and forgotten when too many pile up.
 """
@@ -32,17 +33,22 @@ _BLOCK_BIT = bytes(1 << (ordinal >> 1 & 7) for ordinal in range(16))
 """Bit of a page's turn inside its octet, by the ordinal's last four bits."""
 
 
+_FREQUENCY_BITS = 8
+"""A posting that is alone is packed as ``ordinal << 8 | frequency``."""
+
+
 class _TermEntry:
-    """Postings of one term."""
+    """Postings of one term, of which the first comes packed."""
 
     __slots__ = ("block_total", "frequencies", "highest_frequency", "ordinals", "user_total")
 
-    def __init__(self) -> None:
-        self.ordinals = array("I")
-        self.frequencies = array("B")
-        self.block_total = 0
-        self.user_total = 0
-        self.highest_frequency = 1
+    def __init__(self, packed: int) -> None:
+        ordinal, frequency = packed >> _FREQUENCY_BITS, packed & MAX_FREQUENCY
+        self.ordinals = array("I", (ordinal,))
+        self.frequencies = array("B", (frequency,))
+        self.block_total = 1
+        self.user_total = 1 - (ordinal & 1)
+        self.highest_frequency = frequency
 
 
 class PostingIndex:
@@ -54,7 +60,7 @@ class PostingIndex:
 
     def __init__(self, *, set_budget_bytes: int = SET_BUDGET_BYTES) -> None:
         self._set_budget_bytes = set_budget_bytes
-        self._entries: dict[str, _TermEntry] = {}
+        self._entries: dict[str, _TermEntry | int] = {}
         self._lengths = array("I")
         self._total_length = 0
         self._filled_pages = 0
@@ -93,18 +99,21 @@ class PostingIndex:
                 "add pages in ascending order, each once",
             )
         is_user_page = not ordinal & 1
-        if terms and max(terms.values()) > MAX_FREQUENCY:
-            terms = {term: min(occurrences, MAX_FREQUENCY) for term, occurrences in terms.items()}
+        terms = _capped(terms)
         entries = self._entries
+        packed_ordinal = ordinal << _FREQUENCY_BITS
         for term, frequency in terms.items():
             entry = entries.get(term)
             if entry is None:
-                entry = entries[term] = _TermEntry()
+                entries[term] = packed_ordinal | frequency
+                continue
+            if isinstance(entry, int):
+                entry = entries[term] = _TermEntry(entry)
             ordinals = entry.ordinals
             if is_user_page:
                 entry.user_total += 1
                 entry.block_total += 1
-            elif not ordinals or ordinals[-1] != ordinal - 1:
+            elif ordinals[-1] != ordinal - 1:
                 entry.block_total += 1
             ordinals.append(ordinal)
             entry.frequencies.append(frequency)
@@ -118,29 +127,36 @@ class PostingIndex:
             self._total_length += page_length
             self._filled_pages += 1
 
+    def _entry(self, term: str) -> _TermEntry | None:
+        """Postings of a term; a posting that is alone stays packed in the index."""
+        entry = self._entries.get(term)
+        return _TermEntry(entry) if isinstance(entry, int) else entry
+
     def document_frequency(self, term: str) -> int:
         """Turns that hold ``term`` on either side; 0 when never seen. O(1)."""
         entry = self._entries.get(term)
-        return entry.block_total if entry is not None else 0
+        if entry is None or isinstance(entry, int):
+            return 0 if entry is None else 1
+        return entry.block_total
 
     def user_frequency(self, term: str) -> int:
         """Turns whose user text holds ``term``. O(1)."""
-        entry = self._entries.get(term)
+        entry = self._entry(term)
         return entry.user_total if entry is not None else 0
 
     def ordinals(self, term: str) -> array[int]:
         """Ascending ordinals of the pages that hold ``term``; empty when never seen."""
-        entry = self._entries.get(term)
+        entry = self._entry(term)
         return entry.ordinals if entry is not None else _NO_ORDINALS
 
     def frequencies(self, term: str) -> array[int]:
         """Occurrences (1..255) beside each of ``ordinals(term)``."""
-        entry = self._entries.get(term)
+        entry = self._entry(term)
         return entry.frequencies if entry is not None else _NO_FREQUENCIES
 
     def highest_frequency(self, term: str) -> int:
         """Largest of ``frequencies(term)``; 1 when never seen. O(1)."""
-        entry = self._entries.get(term)
+        entry = self._entry(term)
         return entry.highest_frequency if entry is not None else 1
 
     @property
@@ -155,7 +171,7 @@ class PostingIndex:
 
     def block_sets(self, term: str) -> tuple[int, int, int]:
         """Turns that hold ``term`` on both sides, in the user's text, in the assistant's (see the port)."""
-        entry = self._entries.get(term)
+        entry = self._entry(term)
         if entry is None:
             return 0, 0, 0
         ordinals = entry.ordinals
@@ -171,7 +187,7 @@ class PostingIndex:
 
     def page_sets(self, term: str) -> tuple[int, int]:
         """Pages that hold ``term`` at least twice, and at least once (see the port)."""
-        entry = self._entries.get(term)
+        entry = self._entry(term)
         if entry is None:
             return 0, 0
         ordinals = entry.ordinals
@@ -205,6 +221,13 @@ class PostingIndex:
     def page_length(self, ordinal: int) -> int:
         """Sum of the occurrences of the page's terms; 0 for an empty page and one never added."""
         return self._lengths[ordinal] if 0 <= ordinal < len(self._lengths) else 0
+
+
+def _capped(terms: Mapping[str, int]) -> Mapping[str, int]:
+    """Terms with at most 255 occurrences each."""
+    if not terms or max(terms.values()) <= MAX_FREQUENCY:
+        return terms
+    return {term: min(occurrences, MAX_FREQUENCY) for term, occurrences in terms.items()}
 
 
 def _with_blocks(sets: tuple[int, int, int], ordinals: Sequence[int]) -> tuple[int, int, int]:
