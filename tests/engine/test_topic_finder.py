@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from context_gatekeeper.core.topic_gate import NamedRoot
+from context_gatekeeper.core.weights import is_content
 from context_gatekeeper.engine import topic_finder
+from context_gatekeeper.engine.query import read_query
 from context_gatekeeper.engine.topic_finder import CLEAR_POINTS
 from context_gatekeeper.stores import open_store
 from context_gatekeeper.types import TopicMove
@@ -208,6 +210,29 @@ def test_a_touched_topic_is_found_again_in_a_short_stretch_only(talk: Talk, extr
     stretch = (*SOURDOUGH, *asides[: topic_finder.TOUCHED_TURNS - 1 + extra])
     assert len(stretch) == topic_finder.TOUCHED_TURNS + extra
     assert talk.hear(APPLES, stretch, NGINX).find(KEEPING).place.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("word", "beside", "weight", "is_found"),
+    [
+        ("garden", 2, 0.264, False),
+        ("weather", 2, 0.319, True),
+        ("weather", 7, 0.319, True),
+        ("weather", 8, 0.319, False),
+    ],
+    ids=["light", "heavy enough", "a good part", "a small part"],
+)
+def test_a_touched_word_must_be_telling_itself_and_beside_the_rest_of_the_query(
+    talk: Talk, word: str, beside: int, weight: float, is_found: bool
+) -> None:
+    """At least 0.3 of base weight, and a twenty-fifth of the query's; each rare word beside it weighs 1."""
+    talk.hear(APPLES, ((f"And the {word}?", "Fine."),), NGINX)
+    query = f"By the way, {word} {' '.join(RARE[:beside])}"
+    base = read_query(query, talk.pool.postings, talk.session.tracker).base
+    content = sum(own for term, own in base.items() if is_content(term))
+    assert (base[word], content) == pytest.approx((weight, weight + beside), abs=0.01)
+    place = talk.find(query).place
+    assert place.reason == (f"asked about {word}" if is_found else "nothing older is like it")
 
 
 def test_a_word_that_the_run_was_asked_about_too_does_not_stand_out(talk: Talk) -> None:

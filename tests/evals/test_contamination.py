@@ -132,18 +132,19 @@ def test_subs_repeat_when_all_were_asked(tmp_path: Path) -> None:
 def test_a_recap_is_right_with_the_newest_turn_that_asked_it_and_with_any_only_where_that_is_asked_for(
     tmp_path: Path,
 ) -> None:
-    subs = [["knots and ropes of {}", "{} one. Two."], ["winter storage of {}", "{} three."]]
+    """Every topic has the same sub. Asked without the topic's name it is found less than where the name stood by."""
     topics = [
-        {"name": name, "lang": "en", "subs": [[part.format(name) for part in sub] for sub in subs]}
+        {"name": name, "lang": "en", "subs": [["knots and ropes", "One. Two."]]}
         for name in ("sailing", "pottery", "beekeeping", "astronomy")
     ]
     path = tmp_path / "topics.json"
     path.write_text(json.dumps({"topics": topics}), "utf-8")
     newest, any_turn = (
-        measure_contamination(["burst"], topics=path, seeds=1, recap_once=once)["orders"]["burst"]["recap_hit"]
+        measure_contamination(["burst"], topics=path, seeds=2, recap_once=once)["orders"]["burst"]["recap_hit"]
         for once in (False, True)
     )
-    assert newest < any_turn, "each sub is asked a dozen times, and the blocks of one will do for another"
+    assert any_turn > 0.9
+    assert newest < any_turn - 0.2, "each sub is asked a dozen times, and the blocks of one will do for another"
 
 
 def test_unknown_orders_and_uneven_rounds_are_refused() -> None:
