@@ -157,3 +157,13 @@ def test_only_the_newest_messages_of_a_name_tell_whether_it_is_crossed(talk: Tal
     newest = TOPIC_KEY_PARAMS.max_holders - more
     assert (min(10, newest) >= named_topic.CROSSED_SHARE * TOPIC_KEY_PARAMS.max_holders) is crossed
     assert is_crossed(talk) is crossed
+
+
+@pytest.mark.parametrize(("later", "crossed"), [(22, True), (23, False)])
+def test_only_the_newest_messages_of_the_other_topic_tell_whether_it_is_talked_about_elsewhere(
+    talk: Talk, later: int, crossed: bool
+) -> None:
+    """Of the newest 32 messages about Granada ten are no rides, or nine; of all messages more than a third."""
+    years = tuple((f"Granada in the year {1500 + 7 * number}?", "As any town.") for number in range(20))
+    talk.hear(years, rides(*["Granada"] * later), NGINX)
+    assert is_crossed(talk) is crossed

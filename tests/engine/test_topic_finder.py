@@ -433,6 +433,17 @@ def test_a_soft_switch_that_names_an_older_topic_returns_to_it(talk: Talk) -> No
         assert (finding.place.topic, finding.place.roots, listed(finding)) == ("known", {"nginx"}, [0, 1])
 
 
+def test_a_soft_switch_that_names_the_running_topic_goes_on(talk: Talk) -> None:
+    birds = (("Tell me about the kingfisher.", "It dives."), ("Which kingfisher is blue?", "The common one."))
+    questions = "周边有哪些餐馆？", "人均消费多少？", "几点开门？"
+    talk.hear(NGINX_ZH, (*birds, *((question, "不清楚。") for question in questions)))
+    found = [talk.find(query) for query in asked_on_a_trip(("逛完 kingfisher 我想找一家酒店住下",))]
+    soft = [finding for finding in found if finding.verdict.is_soft]
+    assert {finding.evidence.named_root for finding in soft} == {NamedRoot.RUNNING}
+    for finding in soft:
+        assert (finding.place.topic, finding.place.reason) == ("running", "a new subject of the running talk")
+
+
 def test_a_soft_switch_that_names_a_crossed_word_goes_on(talk: Talk) -> None:
     talk.hear(*crossed_talk(), TRIP)
     found = [talk.find(query) for query in asked_on_a_trip(("rickshaw 在哪里租", "我想租一辆 rickshaw 游玩"))]

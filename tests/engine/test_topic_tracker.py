@@ -154,14 +154,14 @@ def test_a_turn_that_nothing_ties_to_the_one_before_is_a_seam(store: PageStore) 
     "user",
     [
         "Do kingfishers sing?",
-        "What else eats trout?",
-        "Explain that again",
-        "And granite?",
-        "What about granite?",
-        "And then?",
+        "Do otters like trout?",
+        "The same granite",
+        "Granite instead?",
+        "Again granite",
+        "And?",
         "",
     ],
-    ids=["shares an asked word", "shares an answered word", "deictic", "leads on", "points back", "no word", "empty"],
+    ids=["shares an asked word", "shares an answered word", "points back", "leads on", "deictic", "no word", "empty"],
 )
 def test_a_turn_that_shares_a_word_points_back_or_has_no_word_of_its_own_is_tied(store: PageStore, user: str) -> None:
     assert seams(store, UNTIED, BIRDS, (user, "Obsidian gleams."), TROMBONE) == [0, 1, 1, 3]

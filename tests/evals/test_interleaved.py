@@ -178,10 +178,8 @@ def test_each_filler_session_is_its_own_topic(tmp_path: Path) -> None:
 def test_examples_name_their_order_and_keep_to_the_limit_in_each(tmp_path: Path) -> None:
     path = write_lines(tmp_path, *(shift_dialogue(f"subject{number}", 8) for number in range(4)))
     errors = measure_interleaved([path], error_limit=2)["by_topic_errors"]
-    assert errors, "texts that share most words are mixed up somewhere"
-    for name in {one["order"] for one in errors}:
-        assert name in ("as_logged", "in_turn")
-        assert len([one for one in errors if one["order"] == name]) <= 2
+    # Texts that share most words are mixed up again and again.
+    assert [one["order"] for one in errors] == ["as_logged", "as_logged", "in_turn", "in_turn"]
     assert "by_topic_errors" not in measure_interleaved([path])
 
 
