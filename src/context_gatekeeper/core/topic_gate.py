@@ -96,28 +96,28 @@ class GateEvidence:
 class GateParams:
     """The table: points for a switch."""
 
-    constant: float = -6.64
+    constant: float = -6.62
     last_overlap: float = -8.28
     novelty_unshared: float = 0.48
     novelty_statement: float = -0.38
-    content: float = -0.59
-    points_back: float = -0.98
-    greets: float = 2.79
-    closes: float = -1.15
-    previous_closes: float = 0.79
-    names_older: float = 1.21
-    alternating: float = 1.55
-    new_day: float = 5.58
+    content: float = -0.57
+    points_back: float = -0.97
+    greets: float = 2.77
+    closes: float = -1.16
+    previous_closes: float = 0.78
+    names_older: float = 1.20
+    alternating: float = 1.58
+    new_day: float = 5.59
     same_day: float = -2.24
     changes_script: float = 2.08
-    words: float = 1.14
-    short: float = -1.51
-    fresh_ask: float = 2.25
-    new_background: float = 3.21
-    run_lead: float = -1.06
+    words: float = 1.11
+    short: float = -1.52
+    fresh_ask: float = 2.24
+    new_background: float = 3.22
+    run_lead: float = -1.05
     length: float = -0.23
-    han: float = -2.63
-    han_novelty: float = 2.77
+    han: float = -2.65
+    han_novelty: float = 2.76
     han_unanswered: float = -2.51
 
 
@@ -126,20 +126,20 @@ class LeavingParams:
     """The smaller table: points for a switch that leaves the talk about the last block."""
 
     constant: float = -3.29
-    last_overlap: float = -6.50
+    last_overlap: float = -6.48
     novelty_unshared: float = 0.72
-    points_back: float = -0.74
-    greets: float = 3.98
-    closes: float = -1.04
-    previous_closes: float = 2.08
+    points_back: float = -0.73
+    greets: float = 3.96
+    closes: float = -1.06
+    previous_closes: float = 2.06
     names_older: float = 1.46
-    alternating: float = 1.21
+    alternating: float = 1.24
     new_day: float = 6.16
-    changes_script: float = 1.60
+    changes_script: float = 1.59
     short: float = -1.70
     fresh_ask: float = 1.65
     new_background: float = 2.19
-    run_lead: float = -1.09
+    run_lead: float = -1.08
 
 
 GATE_PARAMS = GateParams()

@@ -2,7 +2,7 @@
 
 Logs whose lines carry a topic are taken as logged; a filler session is its own topic. Dialogues of
 shift files (topic = dialogue) are chained, four or more to a chain, told in chunks of two to four
-exchanges until all are told. An exchange is a line with its answer. Two ways (decision note 0008):
+exchanges until all are told. An exchange is a line with its answer. Two ways (decision note 0009):
 
 * ``as_logged``: a chain takes its dialogues from all over the files, and whose chunk comes next is
   drawn, so that one dialogue may go on.
