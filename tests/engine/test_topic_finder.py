@@ -388,12 +388,12 @@ def test_a_name_that_crosses_no_topic_is_returned_to(talk: Talk) -> None:
 
 def asked_on_a_trip(subjects: tuple[str, ...], leads: tuple[str, ...] = ("", "好的，", "好的，谢谢，")) -> list[str]:
     """Many queries, since which switch is soft depends on the fitted tables."""
-    tails = ("，价格在五百元以内", "，最好有24小时热水和暖气", "，评分要在4.5分以上")
+    tails = ("，价格在五百元以内", "，最好有24小时热水和暖气", "，评分要在4.5分以上", "，有免费停车场", "，早餐丰富")
     return [
         f"{lead}{subject}{''.join(tails[:count])}{end}"
         for lead in leads
         for subject in subjects
-        for count in range(4)
+        for count in range(len(tails) + 1)
         for end in "。？"
     ]
 
