@@ -120,6 +120,15 @@ def test_a_word_of_several_towns_that_are_talked_about_elsewhere_is_crossed(talk
         assert not named.is_crossed
 
 
+def test_two_words_that_cross_keep_their_names(talk: Talk) -> None:
+    """One of them is the topic, and nothing tells which."""
+    talk.hear(sights("Granada"), rides("Granada", "Granada", "Granada"), rides("", "", "", ""), NGINX)
+    assert not is_crossed(talk)
+    town = name_in(talk, "Granada, by the sea?")
+    assert town is not None
+    assert (town.root, town.is_crossed) == ("granada", False)
+
+
 def test_a_word_that_stands_wherever_its_topic_does_is_not_crossed(talk: Talk) -> None:
     towns = ("Granada", "Lisbon", "Utrecht")
     talk.hear(*(sights(town) + rides(town, town) for town in towns), NGINX)
@@ -132,7 +141,8 @@ def test_a_word_of_nothing_else_is_not_crossed(talk: Talk) -> None:
 
 @pytest.mark.parametrize(("elsewhere", "crossed"), [(1, False), (2, True)])
 def test_a_topic_is_talked_about_elsewhere_in_two_messages_at_least(talk: Talk, elsewhere: int, crossed: bool) -> None:
-    talk.hear(sights("Granada", elsewhere), rides("Granada", "Granada"), NGINX)
+    towns = "Granada", "Lisbon", "Utrecht"
+    talk.hear(*(sights(town, elsewhere) for town in towns), rides(*towns * 2), NGINX)
     assert elsewhere / (2 + elsewhere) > named_topic.ELSEWHERE_SHARE
     assert is_crossed(talk) is crossed
 
@@ -141,19 +151,22 @@ def test_a_topic_is_talked_about_elsewhere_in_two_messages_at_least(talk: Talk, 
 def test_a_topic_is_talked_about_elsewhere_in_three_tenths_of_its_messages(
     talk: Talk, beside: int, crossed: bool
 ) -> None:
-    talk.hear(sights("Granada", 2), rides(*["Granada"] * beside), NGINX)
+    towns = "Granada", "Lisbon"
+    talk.hear(*(sights(town, 2) for town in towns), rides(*towns * beside), NGINX)
     assert is_crossed(talk) is crossed
 
 
 @pytest.mark.parametrize(("bare", "crossed"), [(7, True), (8, False)])
 def test_a_name_is_crossed_in_three_tenths_of_its_messages(talk: Talk, bare: int, crossed: bool) -> None:
-    talk.hear(sights("Granada"), rides(*["Granada"] * 3), rides(*[""] * bare), NGINX)
+    talk.hear(sights("Granada"), sights("Lisbon"), rides("Granada", "Lisbon", "Granada"), rides(*[""] * bare), NGINX)
     assert is_crossed(talk) is crossed
 
 
 @pytest.mark.parametrize(("more", "crossed"), [(0, True), (22, True), (23, False)])
 def test_only_the_newest_messages_of_a_name_tell_whether_it_is_crossed(talk: Talk, more: int, crossed: bool) -> None:
-    talk.hear(sights("Granada", 5), rides(*[""] * 25), rides(*["Granada"] * 10), rides(*[""] * more), NGINX)
+    towns = "Granada", "Lisbon"
+    crossing = rides(*[""] * 25), rides(*towns * 5), rides(*[""] * more)
+    talk.hear(*(sights(town, 5) for town in towns), *crossing, NGINX)
     newest = TOPIC_KEY_PARAMS.max_holders - more
     assert (min(10, newest) >= named_topic.CROSSED_SHARE * TOPIC_KEY_PARAMS.max_holders) is crossed
     assert is_crossed(talk) is crossed
@@ -165,5 +178,5 @@ def test_only_the_newest_messages_of_the_other_topic_tell_whether_it_is_talked_a
 ) -> None:
     """Of the newest 32 messages about Granada ten are no rides, or nine; of all messages more than a third."""
     years = tuple((f"Granada in the year {1500 + 7 * number}?", "As any town.") for number in range(20))
-    talk.hear(years, rides(*["Granada"] * later), NGINX)
+    talk.hear(years, sights("Lisbon"), rides("Lisbon", *["Granada"] * later), NGINX)
     assert is_crossed(talk) is crossed

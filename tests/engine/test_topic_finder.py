@@ -441,7 +441,8 @@ def test_a_soft_switch_that_names_the_running_topic_goes_on(talk: Talk) -> None:
     soft = [finding for finding in found if finding.verdict.is_soft]
     assert {finding.evidence.named_root for finding in soft} == {NamedRoot.RUNNING}
     for finding in soft:
-        assert (finding.place.topic, finding.place.reason) == ("running", "a new subject of the running talk")
+        assert (finding.place.topic, finding.place.roots) == ("running", {"kingfish"})
+        assert listed(finding) == [2, 3, 4, 5, 6]
 
 
 def test_a_soft_switch_that_names_a_crossed_word_goes_on(talk: Talk) -> None:

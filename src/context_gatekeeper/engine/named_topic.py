@@ -20,7 +20,9 @@ NAME_MESSAGES_RATIO = 2
 MINOR_RATIO = 3
 """A word used in a third of the messages of the running topic's name, or in fewer, is no topic of its own beside it."""
 CROSSED_SHARE = 0.3
-"""A name of which this share of messages also names a topic that is talked about elsewhere tells no topic."""
+"""A name of which this share of messages also names topics that are talked about elsewhere tells no topic ..."""
+CROSSING_LEAST = 2
+"""... when so many topics at least are named there: of two words that cross, the one is the other's topic."""
 ELSEWHERE_LEAST = 2
 ELSEWHERE_SHARE = 0.3
 """A topic is talked about elsewhere in so many messages at least, and in this share of its own."""
@@ -134,8 +136,9 @@ def _is_crossed(root: str, tracker: TopicTracker) -> bool:
             elsewhere[other] = count >= max(ELSEWHERE_LEAST, ELSEWHERE_SHARE * len(held))
         return elsewhere[other]
 
-    crossed = sum(any(map(is_elsewhere, keys.own_roots(turn_id))) for turn_id in own)
-    return crossed >= CROSSED_SHARE * len(own) > 0
+    crossing = [{other for other in keys.own_roots(turn_id) if is_elsewhere(other)} for turn_id in own]
+    is_crossed_often = sum(map(bool, crossing)) >= CROSSED_SHARE * len(own)
+    return is_crossed_often and len(set().union(*crossing)) >= CROSSING_LEAST
 
 
 def is_minor(root: str, head: str, tracker: TopicTracker) -> bool:

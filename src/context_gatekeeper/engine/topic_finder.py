@@ -63,6 +63,8 @@ def find_topic(reading: QueryReading, pool: PagePool, tracker: TopicTracker, tim
     elif verdict.move is TopicMove.CONTINUE:
         is_said_in_passing = named is not None and not named.is_running and is_clear
         place = _running_place(reading, tracker, None if is_said_in_passing else named)
+    elif stays and told is not None:
+        place = _running_place(reading, tracker, told)
     elif stays:
         place = Place("running", "a new subject of the running talk", ())
     else:

@@ -142,7 +142,7 @@ def interleaved(
     show_errors: bool,
     error_limit: int,
 ) -> None:
-    """Real topics taking turns; dialogues of all files are chained together."""
+    """Real topics taking turns."""
     paths = _given(data, more)
     _print(measure_interleaved(paths, profile, error_limit=error_limit * show_errors), as_json=as_json)
 
