@@ -108,12 +108,16 @@ _HANGUL = re.compile(r"[\u1100-\u11ff\uac00-\ud7a3]+\Z")
 _CROSSING_SHARE = 0.2
 """Weight share of an n-gram that reaches into a function word."""
 _STEMMER = snowballstemmer.stemmer("english")
+_STEMMED_ENDINGS = frozenset("cdegilmnrsty")
+"""Last letters of the suffixes that the stemmer changes; any other word is its own stem."""
 
 
 @lru_cache(maxsize=1 << 16)
 def _stem(word: str) -> str:
     """Snowball (Porter 2) stem of a lower-case Latin word; words with digits stay whole."""
-    return str(_STEMMER.stemWord(word)) if word.isalpha() else word
+    if not word or word[-1] not in _STEMMED_ENDINGS or not word.isalpha():
+        return word
+    return str(_STEMMER.stemWord(word))
 
 
 @dataclass(frozen=True, slots=True)
