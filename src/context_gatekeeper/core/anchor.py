@@ -246,7 +246,8 @@ def _scan_region(text: str, begin: int, stop: int, found: _Collector, params: An
         elif group == "hangul":
             _add_hangul(token, start, end, found)
         elif len(token) > 1:
-            found.add(token.casefold(), token.casefold(), start, end)
+            word = token.casefold()
+            found.add(word, word, start, end)
 
 
 def _add_phrase(phrase: str, start: int, end: int, found: _Collector) -> None:
