@@ -32,6 +32,10 @@ _SUBJECT_BACKGROUND = 0.3
 """Commoner words are no subject."""
 _MOST_PLACES = 200
 """Newest pages of one term that are looked at for the turn that was meant."""
+_WEAK_WEIGHT = 0.4
+"""Where the heaviest anchor left weighs less, only fragments between words are left."""
+_MOST_RECALLS = 16
+"""Newest pages of one term that are looked at for whether it stands in questions about something said alone."""
 _SHORT_QUERY_CHARS = 60
 _SHORT_QUERY_WORDS = 5
 _LEAST_REPEATED_ANCHORS = 3
@@ -171,6 +175,9 @@ def _meant_turn(
     if max(map(term_background, subject), default=0.0) < _SUBJECT_BACKGROUND:
         # In short talk every word of the topic counts as its name; then the name is the subject.
         subject = subject_of(reading, cover_weights, frozenset(), pool.postings)
+    elif max(subject.values(), default=0.0) < _WEAK_WEIGHT:
+        # Asked again and again, the subject itself counts as repeated wording.
+        subject = _repeated_subject(reading, names, pool) or subject
     held: dict[int, float] = {}
     for term, weight in subject.items():
         for ordinal in pool.postings.ordinals(term)[-_MOST_PLACES:]:
@@ -186,6 +193,24 @@ def _meant_turn(
     yield from [turn for turn in able if not read_form(pool.turn(turn).user.text).recalls][-1:]
     # Words of recalling also open questions that recall nothing ("you once helped a friend of mine with ...").
     yield from [turn for turn in able if turn in finding.place.allowed][-1:]
+
+
+def _repeated_subject(reading: QueryReading, names: frozenset[str], pool: PagePool) -> dict[str, float]:
+    """The heaviest anchors that are repeated wording, but not of questions about something said alone."""
+    recalling: dict[int, bool] = {}
+
+    def recalls(turn_id: int) -> bool:
+        if turn_id not in recalling:
+            recalling[turn_id] = read_form(pool.turn(turn_id).user.text).recalls
+        return recalling[turn_id]
+
+    weights: dict[str, float] = {}
+    for term in reading.wording - names:
+        asked = [ordinal >> 1 for ordinal in pool.postings.ordinals(term)[-_MOST_RECALLS:] if not ordinal & 1]
+        if not all(map(recalls, asked)):
+            weights[term] = reading.weights.get(term, 0.0)
+    least = REPEATED_SHARE * max(weights.values(), default=0.0)
+    return {term: weight for term, weight in weights.items() if weight >= least}
 
 
 def _is_elsewhere(turn_id: int, reading: QueryReading, finding: TopicFinding, tracker: TopicTracker) -> bool:
