@@ -65,7 +65,7 @@ def test_400_rounds_do_not_drift(four_hundred: dict[str, Any]) -> None:
 
 
 def test_400_rounds_in_blocks_find_every_turn_although_its_subject_became_repeated_wording() -> None:
-    """ "dinghy sailing's reading gusts", asked a dozen times, is a run of words as a frame of questions is."""
+    """A topic and its sub, asked for together a dozen times, are a run of words as a frame of questions is."""
     figures = shares("block", rounds=400, seeds=1)
     assert figures["recap_hit"] == 1.0, figures["examples"]
 

@@ -328,3 +328,13 @@ def test_a_phrase_inside_a_phrase_is_no_phrase_of_its_own() -> None:
     counts = scan_anchors('`say "two words" now`').counts
     assert 'say "two words" now' in counts
     assert "two words" not in counts
+
+
+def test_of_a_long_text_every_term_is_counted_and_the_first_places_are_told() -> None:
+    text = "".join(chr(0x4E00 + place % 20_000) for place in range(40_000))
+    scan = scan_anchors(text)
+    assert len(scan.spans) == 1 << 16
+    assert scan.spans[-1][2] > len(text) // 3
+    assert sum(scan.counts.values()) > len(scan.spans)
+    words = scan_anchors(" ".join(f"word{place}" for place in range(70_000)))
+    assert (len(words.spans), words.counts["word69999"]) == (1 << 16, 1)

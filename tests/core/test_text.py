@@ -134,3 +134,8 @@ def test_storms_of_one_kind_are_split_like_any_text(name: str) -> None:
     text = STORMS[name]
     units = split_sentences(normalise_text(text))
     assert bool(units) is bool(text.strip())
+
+
+def test_a_sign_for_a_whole_phrase_does_not_make_a_text_grow() -> None:
+    assert normalise_text("\ufdfa\ufdfb") == "\ufdfa\ufdfb"
+    assert normalise_text("\ufdf9\ufdfc") == "\u0635\u0644\u0649\u0631\u06cc\u0627\u0644"

@@ -108,6 +108,8 @@ _HANGUL = re.compile(r"[\u1100-\u11ff\uac00-\ud7a3]+\Z")
 _CROSSING_SHARE = 0.2
 """Weight share of an n-gram that reaches into a function word."""
 _STEMMER = snowballstemmer.stemmer("english")
+_MOST_SPANS = 1 << 16
+"""Whoever asks where terms stand reads the beginning of a text only."""
 _STEMMED_ENDINGS = frozenset("cdegilmnrsty")
 """Last letters of the suffixes that the stemmer changes; any other word is its own stem."""
 
@@ -127,7 +129,7 @@ class AnchorScan:
     text: str
     """The normalised text that the offsets refer to."""
     spans: tuple[tuple[str, int, int], ...]
-    """(term, start, end) in ``text``, in reading order; parts of a compound share its span."""
+    """(term, start, end) in ``text``, in reading order, of the first 65,536; parts of a compound share its span."""
     counts: Mapping[str, int]
     """Term -> occurrences, capped at 255."""
     shares: Mapping[str, float]
@@ -166,7 +168,8 @@ class _Collector:
 
     def add(self, term: str, surface: str, start: int, end: int, share: float = 1.0) -> None:
         seen = self.counts.get(term)
-        self.spans.append((term, start, end))
+        if len(self.spans) < _MOST_SPANS:
+            self.spans.append((term, start, end))
         if seen is None:
             self.counts[term] = 1
             self.shares[term] = share
@@ -203,7 +206,8 @@ class _Collector:
                     counts[ngram] = 1
                     shares[ngram] = share
                     surfaces[ngram] = ngram
-                    spans.append((ngram, start + offset, start + offset + size))
+                    if len(spans) < _MOST_SPANS:
+                        spans.append((ngram, start + offset, start + offset + size))
 
 
 def scan_anchors(text: str, params: AnchorParams = ANCHOR_PARAMS) -> AnchorScan:

@@ -96,9 +96,10 @@ _SCRIPT_STARTS = [first for first, _, _ in _SCRIPT_RANGES]
 
 # Compatibility forms whose plain form is what people type: odd spaces, Kangxi radicals, the
 # ideographic space, compatibility Han, ligatures and presentation forms, full and half
-# width, styled Latin letters. Superscripts, fractions, circled digits and the ellipsis stay.
+# width, styled Latin letters. Superscripts, fractions, circled digits and the ellipsis stay, and two
+# signs that stand for a whole Arabic phrase: nobody looks for them by its words, and a text would grow 18-fold.
 _COMPATIBILITY_FORMS = re.compile(
-    "[\u00a0\u2000-\u200a\u202f\u205f\u2f00-\u2fd5\u3000\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff01-\uffee"
+    "[\u00a0\u2000-\u200a\u202f\u205f\u2f00-\u2fd5\u3000\uf900-\ufaff\ufb00-\ufdf9\ufdfc-\ufdff\ufe70-\ufefc\uff01-\uffee"
     "\U0001d400-\U0001d7ff\U0002f800-\U0002fa1f]+"
 )
 # What composes: a character with at most 30 marks (UAX 15's stream-safe limit, so that sorting
