@@ -20,17 +20,9 @@ from context_gatekeeper.gatekeeper import ContextGatekeeper
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores import open_store
 from context_gatekeeper.types import Decision
+from tests.engine.talks import APPLES, NGINX
 
 ORDER = ("recall", "topic", "content_word", "top_20", "admission", "pruning", "coverage", "budget")
-APPLES = (
-    ("How do I prune an apple tree?", "Prune an apple tree in late winter. Remove dead branches first."),
-    ("Which saw suits thick apple branches?", "A folding pruning saw suits branches above three centimetres."),
-    ("When does the apple tree flower?", "Apple trees flower in late April. Frost harms the blossom."),
-)
-NGINX = (
-    ("How do I configure nginx as a reverse proxy?", "Use proxy_pass inside a location block of nginx."),
-    ("Which nginx header forwards the client address?", "Set X-Forwarded-For in nginx with proxy_set_header."),
-)
 QUERIES = (
     "How do I prune an apple tree?",
     "What did you say about frost earlier?",
