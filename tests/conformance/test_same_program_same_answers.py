@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from context_gatekeeper.errors import ConfigError, PageNotFoundError
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores import open_store
+from context_gatekeeper.stores.drafts import first_page_id
 from context_gatekeeper.types import PageDraft, PageId, Role
 
 POOLS = st.sampled_from(["p", "q"])
@@ -62,9 +63,10 @@ class TwoStores(RuleBasedStateMachine):
         ]
         self.both(lambda store: store.append(pool, session, drafts, idempotency_key=key))
 
-    @rule(pool=POOLS, ids=st.lists(st.integers(1, 12), max_size=4))
-    def get(self, pool: str, ids: list[int]) -> None:
-        self.both(lambda store: store.get(pool, [PageId(page_id) for page_id in ids]))
+    @rule(pool=POOLS, places=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=4))
+    def get(self, pool: str, places: list[tuple[int, int]]) -> None:
+        ids = [PageId(first_page_id(session_id) + ordinal) for session_id, ordinal in places]
+        self.both(lambda store: store.get(pool, ids))
 
     @rule(pool=POOLS, session=SESSIONS, start=st.integers(-1, 9))
     def scan(self, pool: str, session: str, start: int) -> None:

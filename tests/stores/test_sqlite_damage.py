@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from context_gatekeeper.errors import StoreDamagedError
+from context_gatekeeper.stores.drafts import first_page_id
 from context_gatekeeper.stores.sqlite import SqliteStore
 from context_gatekeeper.types import PageId
 from tests.conformance.samples import turn
@@ -47,10 +48,15 @@ def test_undamaged_copies_give_everything(originals: tuple[Original, Original], 
 
 # -- one damage at a time --------------------------------------------------------------------------
 
+PAGE = first_page_id(1) + 2
+"""The page that is damaged: ordinal 2 of session ``s``."""
+IN_OTHER_SESSION = first_page_id(2) + 2
+IN_NO_SESSION = first_page_id(99) + 2
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A closed store: session ``s`` with pages 1 to 6, session ``t`` with pages 7 and 8, both with a setting."""
+    """A closed store: session ``s`` with six pages, session ``t`` with two, both with a setting."""
     path = tmp_path / "pages.db"
     store = SqliteStore(path)
     for number in range(3):
@@ -71,30 +77,30 @@ def tamper(path: Path, statement: str) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE pages SET body = CAST('ask 7' AS BLOB) WHERE page_id = 3",
-        "UPDATE pages SET body = 'ask 7' WHERE page_id = 3",
-        "UPDATE pages SET body = 7 WHERE page_id = 3",
-        "UPDATE pages SET sha256 = zeroblob(32) WHERE page_id = 3",
-        "UPDATE pages SET digest = zeroblob(16) WHERE page_id = 3",
-        "UPDATE pages SET ordinal = 77 WHERE page_id = 3",
-        "UPDATE pages SET session_id = 2, ordinal = 2 WHERE page_id = 3",
-        "UPDATE pages SET session_id = 99 WHERE page_id = 3",
-        "UPDATE pages SET page_id = 33 WHERE page_id = 3",
-        "UPDATE pages SET time = 1.5 WHERE page_id = 3",
-        "UPDATE pages SET time = 'noon' WHERE page_id = 3",
-        "UPDATE pages SET speaker = CAST('Bob' AS BLOB) WHERE page_id = 3",
-        "UPDATE pages SET speaker = x'ff' WHERE page_id = 3",
-        "UPDATE pages SET speaker = NULL WHERE page_id = 3",
-        "UPDATE pages SET kind = 7 WHERE page_id = 3",
-        "UPDATE pages SET kind = x'00' WHERE page_id = 3",
-        "DELETE FROM pages WHERE page_id = 3",
-        "UPDATE page_terms SET terms = x'00' WHERE page_id = 3",
-        "UPDATE page_terms SET terms = 7 WHERE page_id = 3",
-        "UPDATE page_terms SET derived = x'00' WHERE page_id = 3",
-        "UPDATE page_terms SET digest = zeroblob(16) WHERE page_id = 3",
-        "UPDATE page_terms SET page_id = 33 WHERE page_id = 3",
-        "UPDATE page_terms SET pool_id = 33 WHERE page_id = 3",
-        "DELETE FROM page_terms WHERE page_id = 3",
+        f"UPDATE pages SET body = CAST('ask 7' AS BLOB) WHERE page_id = {PAGE}",
+        f"UPDATE pages SET body = 'ask 7' WHERE page_id = {PAGE}",
+        f"UPDATE pages SET body = 7 WHERE page_id = {PAGE}",
+        f"UPDATE pages SET sha256 = zeroblob(32) WHERE page_id = {PAGE}",
+        f"UPDATE pages SET digest = zeroblob(16) WHERE page_id = {PAGE}",
+        f"UPDATE pages SET page_id = {PAGE + 75} WHERE page_id = {PAGE}",
+        f"UPDATE pages SET page_id = {IN_OTHER_SESSION} WHERE page_id = {PAGE}",
+        f"UPDATE pages SET page_id = {IN_NO_SESSION} WHERE page_id = {PAGE}",
+        f"UPDATE pages SET pool_id = 33 WHERE page_id = {PAGE}",
+        f"UPDATE pages SET time = 1.5 WHERE page_id = {PAGE}",
+        f"UPDATE pages SET time = 'noon' WHERE page_id = {PAGE}",
+        f"UPDATE pages SET speaker = CAST('Bob' AS BLOB) WHERE page_id = {PAGE}",
+        f"UPDATE pages SET speaker = x'ff' WHERE page_id = {PAGE}",
+        f"UPDATE pages SET speaker = NULL WHERE page_id = {PAGE}",
+        f"UPDATE pages SET kind = 7 WHERE page_id = {PAGE}",
+        f"UPDATE pages SET kind = x'00' WHERE page_id = {PAGE}",
+        f"DELETE FROM pages WHERE page_id = {PAGE}",
+        f"UPDATE page_terms SET terms = x'00' WHERE page_id = {PAGE}",
+        f"UPDATE page_terms SET terms = 7 WHERE page_id = {PAGE}",
+        f"UPDATE page_terms SET derived = x'00' WHERE page_id = {PAGE}",
+        f"UPDATE page_terms SET digest = zeroblob(16) WHERE page_id = {PAGE}",
+        f"UPDATE page_terms SET page_id = {IN_OTHER_SESSION} WHERE page_id = {PAGE}",
+        f"UPDATE page_terms SET pool_id = 33 WHERE page_id = {PAGE}",
+        f"DELETE FROM page_terms WHERE page_id = {PAGE}",
     ],
 )
 def test_a_damaged_page_is_named_and_the_others_can_be_read(path: Path, statement: str) -> None:
@@ -107,18 +113,17 @@ def test_a_damaged_page_is_named_and_the_others_can_be_read(path: Path, statemen
     scan = store.scan("p", "s")
     assert [next(scan).ordinal, next(scan).ordinal] == [0, 1]
     assert [page.text for page in store.scan("p", "s", from_ordinal=3)][1] == "ask 2"
-    assert [page.text for page in store.get("p", [PageId(5), PageId(1)])] == ["ask 2", "ask 0"]
+    assert [page.text for page in store.get("p", [PageId(PAGE + 2), PageId(PAGE - 2)])] == ["ask 2", "ask 0"]
     store.close()
 
 
-@pytest.mark.parametrize("page_id", [3, 33])
+@pytest.mark.parametrize("page_id", [PAGE, IN_OTHER_SESSION, IN_NO_SESSION])
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE pages SET session_id = 2, ordinal = 2 WHERE page_id = 3",
-        "UPDATE pages SET session_id = 99 WHERE page_id = 3",
-        "UPDATE pages SET page_id = 33 WHERE page_id = 3",
-        "UPDATE pages SET body = zeroblob(7) WHERE page_id = 3",
+        f"UPDATE pages SET page_id = {IN_OTHER_SESSION} WHERE page_id = {PAGE}",
+        f"UPDATE pages SET page_id = {IN_NO_SESSION} WHERE page_id = {PAGE}",
+        f"UPDATE pages SET body = zeroblob(7) WHERE page_id = {PAGE}",
         "UPDATE sessions SET name = x'ff' WHERE session_id = 1",
     ],
 )
@@ -189,7 +194,7 @@ def test_a_name_that_only_the_index_lost_is_found_out(path: Path) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE append_keys SET first_page_id = 3 WHERE append_key = CAST('k0' AS BLOB)",
+        f"UPDATE append_keys SET first_page_id = {PAGE} WHERE append_key = CAST('k0' AS BLOB)",
         "UPDATE append_keys SET page_total = 1 WHERE append_key = CAST('k0' AS BLOB)",
         "UPDATE append_keys SET page_total = 'two' WHERE append_key = CAST('k0' AS BLOB)",
         "UPDATE append_keys SET append_key = CAST('k0' AS BLOB) WHERE append_key = CAST('k00' AS BLOB)",
@@ -239,11 +244,11 @@ def test_a_damaged_table_name_that_is_no_text_is_damage(path: Path) -> None:
         SqliteStore(path)
 
 
-def test_an_id_counter_that_went_back_overwrites_nothing(path: Path) -> None:
-    tamper(path, "UPDATE sqlite_sequence SET seq = 2 WHERE name = 'pages'")
+def test_a_session_counter_that_went_back_overwrites_nothing(path: Path) -> None:
+    tamper(path, "UPDATE sqlite_sequence SET seq = 0 WHERE name = 'sessions'")
     store = SqliteStore(path)
     before = list(store.scan("p", "s"))
     with pytest.raises(StoreDamagedError, match="UNIQUE"):
-        store.append("p", "s", turn(3))
+        store.append("p", "new", turn(0))
     assert list(store.scan("p", "s")) == before
     store.close()

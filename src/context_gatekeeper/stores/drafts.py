@@ -11,10 +11,22 @@ from context_gatekeeper.stores.names import misplaced_ordinal
 from context_gatekeeper.stores.postings import MAX_FREQUENCY
 from context_gatekeeper.types import Page, PageDraft, PageId, PageKind, Role
 
-__all__ = ["MAX_TURN_ID", "check_places", "check_setting", "checked_drafts", "page_of", "text_bytes"]
+__all__ = [
+    "MAX_TURN_ID",
+    "ORDINAL_BITS",
+    "check_places",
+    "check_setting",
+    "checked_drafts",
+    "first_page_id",
+    "ordinal_of",
+    "page_of",
+    "text_bytes",
+]
 
 MAX_TURN_ID = 2**31 - 2
 """Last turn of a session: its ordinals still fit the index's 32 bits."""
+ORDINAL_BITS = 32
+"""Lower bits of a page's id; the upper ones are its session's id."""
 
 
 def text_bytes(text: str) -> bytes:
@@ -29,6 +41,20 @@ def checked_drafts(drafts: Sequence[PageDraft]) -> tuple[PageDraft, ...]:
         ConfigError: a field is not what `PageDraft` says. The thing named is the turn's side.
     """
     return tuple(_checked(draft) for draft in drafts)
+
+
+def first_page_id(session_id: int) -> PageId:
+    """Id of the session's page with ordinal 0; ordinal n has this id + n.
+
+    An id is the page's place: no counter that every append of a store would have to write, and
+    never given twice as long as session ids are not. ``session_id`` is 1 or more.
+    """
+    return PageId(session_id << ORDINAL_BITS)
+
+
+def ordinal_of(page_id: int) -> int:
+    """Ordinal of the page in its session."""
+    return page_id % (1 << ORDINAL_BITS)
 
 
 def check_places(session: str, drafts: Sequence[PageDraft], page_count: int) -> None:

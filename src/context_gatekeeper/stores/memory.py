@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from context_gatekeeper.errors import StoreError
 from context_gatekeeper.ports import Postings
-from context_gatekeeper.stores.drafts import check_places, check_setting, checked_drafts, page_of
+from context_gatekeeper.stores.drafts import check_places, check_setting, checked_drafts, first_page_id, page_of
 from context_gatekeeper.stores.names import check_name, check_place, unknown_page
 from context_gatekeeper.stores.postings import PostingIndex
 from context_gatekeeper.types import Page, PageDraft, PageId
@@ -20,6 +20,7 @@ __all__ = ["MemoryStore"]
 class _Session:
     """What is kept of one session; the place in ``pages`` is the page's ordinal."""
 
+    session_id: int
     pages: list[Page] = field(default_factory=list)
     index: PostingIndex = field(default_factory=PostingIndex)
     settings: dict[str, str] = field(default_factory=dict)
@@ -43,7 +44,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._pools: dict[str, _Pool] = {}
-        self._last_id = 0
+        self._last_session_id = 0
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -60,17 +61,13 @@ class MemoryStore:
             owner = self._pools.get(pool, _Pool())
             if idempotency_key is not None and idempotency_key in owner.appends:
                 return owner.appends[idempotency_key]
-            here = owner.sessions.get(session, _Session())
-            check_places(session, checked, len(here.pages))
+            check_places(session, checked, len(self._session(pool, session).pages))
             if not checked:
                 return ()
             # Nothing fails from here on: all or none.
-            first_id = self._last_id + 1
-            pages = tuple(
-                page_of(draft, PageId(page_id), pool, session) for page_id, draft in enumerate(checked, first_id)
-            )
-            self._last_id += len(pages)
-            self._pools.setdefault(pool, owner).sessions.setdefault(session, here)
+            owner, here = self._kept(pool, session)
+            first_id = first_page_id(here.session_id)
+            pages = tuple(page_of(draft, PageId(first_id + draft.ordinal), pool, session) for draft in checked)
             for page in pages:
                 owner.pages[page.page_id] = page
                 here.index.add_page(page.ordinal, page.terms)
@@ -128,8 +125,7 @@ class MemoryStore:
             if value is None:
                 self._session(pool, session).settings.pop(key, None)
             else:
-                owner = self._pools.setdefault(pool, _Pool())
-                owner.sessions.setdefault(session, _Session()).settings[key] = value
+                self._kept(pool, session)[1].settings[key] = value
 
     def settings(self, pool: str, session: str) -> Mapping[str, str]:
         """See `PageStore.settings`."""
@@ -148,4 +144,13 @@ class MemoryStore:
 
     def _session(self, pool: str, session: str) -> _Session:
         """The session, or an empty one that nothing remembers."""
-        return self._pools.get(pool, _Pool()).sessions.get(session) or _Session()
+        return self._pools.get(pool, _Pool()).sessions.get(session) or _Session(0)
+
+    def _kept(self, pool: str, session: str) -> tuple[_Pool, _Session]:
+        """The pool and the session, kept from now on."""
+        owner = self._pools.setdefault(pool, _Pool())
+        here = owner.sessions.get(session)
+        if here is None:
+            self._last_session_id += 1
+            here = owner.sessions[session] = _Session(self._last_session_id)
+        return owner, here

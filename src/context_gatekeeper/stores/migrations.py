@@ -43,9 +43,10 @@ MIGRATIONS: tuple[Migration, ...] = (
                 name BLOB NOT NULL UNIQUE
             )
             """,
+            # AUTOINCREMENT: the id of a deleted session, and with it of its pages, is never given to another.
             """
             CREATE TABLE sessions (
-                session_id INTEGER PRIMARY KEY,
+                session_id INTEGER PRIMARY KEY AUTOINCREMENT,
                 pool_id INTEGER NOT NULL REFERENCES pools,
                 name BLOB NOT NULL,
                 page_count INTEGER NOT NULL,
@@ -62,20 +63,17 @@ MIGRATIONS: tuple[Migration, ...] = (
                 digest BLOB NOT NULL
             )
             """,
-            # AUTOINCREMENT: the id of a deleted page is never given to another.
+            # An id is session and ordinal (``drafts.first_page_id``): a session's pages lie side by side.
             """
             CREATE TABLE pages (
-                page_id INTEGER PRIMARY KEY AUTOINCREMENT,
+                page_id INTEGER PRIMARY KEY,
                 pool_id INTEGER NOT NULL REFERENCES pools,
-                session_id INTEGER NOT NULL REFERENCES sessions,
-                ordinal INTEGER NOT NULL,
                 kind BLOB NOT NULL,
                 time REAL,
                 speaker BLOB,
                 body BLOB NOT NULL,
                 sha256 BLOB NOT NULL,
-                digest BLOB NOT NULL,
-                UNIQUE (pool_id, session_id, ordinal)
+                digest BLOB NOT NULL
             )
             """,
             # Derived from the texts: may be dropped and worked out again.

@@ -13,7 +13,7 @@ from hashlib import blake2b, sha256
 from typing import Any, NamedTuple
 
 from context_gatekeeper.errors import StoreDamagedError
-from context_gatekeeper.stores.drafts import text_bytes
+from context_gatekeeper.stores.drafts import ordinal_of, text_bytes
 from context_gatekeeper.types import Page, PageId, PageKind, Role
 
 __all__ = [
@@ -34,11 +34,9 @@ __all__ = [
     "verify",
 ]
 
-PAGE_COLUMNS = (
-    "p.page_id, p.ordinal, t.terms, t.derived, t.digest, p.kind, p.time, p.speaker, p.body, p.sha256, p.digest"
-)
-"""Columns of `page_from_row`; the first five are `TERMS_COLUMNS`."""
-TERMS_COLUMNS = "p.page_id, p.ordinal, t.terms, t.derived, t.digest"
+PAGE_COLUMNS = "p.page_id, t.terms, t.derived, t.digest, p.kind, p.time, p.speaker, p.body, p.sha256, p.digest"
+"""Columns of `page_from_row`; the first four are `TERMS_COLUMNS`."""
+TERMS_COLUMNS = "p.page_id, t.terms, t.derived, t.digest"
 """Columns of `terms_from_row`."""
 PAGE_JOINS = "LEFT JOIN page_terms AS t ON t.page_id = p.page_id AND t.pool_id = p.pool_id"
 """Joins the derived row to pages ``p``; a missing one is damage that `page_from_row` reports."""
@@ -50,8 +48,8 @@ _COUNT_BYTES = 4
 
 
 def digest_of(*meaning: str | float | None, payload: bytes = b"") -> bytes:
-    """16-byte BLAKE2b of the values as JSON, then of the payload."""
-    return blake2b(json.dumps(meaning).encode("ascii") + payload, digest_size=_DIGEST_BYTES).digest()
+    """16-byte BLAKE2b of the values as Python literals in ASCII, then of the payload."""
+    return blake2b(ascii(meaning).encode("ascii") + payload, digest_size=_DIGEST_BYTES).digest()
 
 
 def stored_text(place: str, stored: object) -> str:
@@ -126,7 +124,8 @@ def terms_from_row(path: str, pool: str, session: str, row: tuple[Any, ...]) -> 
     Raises:
         StoreDamagedError: names the page.
     """
-    page_id, ordinal, terms, derived, digest = row
+    page_id, terms, derived, digest = row
+    ordinal = ordinal_of(page_id)
     place = f"page {page_id!a} (session {session!a}, ordinal {ordinal!a}) of store {path}"
     if not (isinstance(terms, bytes) and isinstance(derived, bytes)):
         raise damaged(place)
@@ -140,15 +139,16 @@ def page_from_row(path: str, pool: str, session: str, row: tuple[Any, ...]) -> P
     Raises:
         StoreDamagedError: names the page.
     """
-    page_id, ordinal = row[:2]
-    kind, time, speaker, body, sha, digest = row[5:]
+    page_id = row[0]
+    ordinal = ordinal_of(page_id)
+    kind, time, speaker, body, sha, digest = row[4:]
     place = f"page {page_id!a} (session {session!a}, ordinal {ordinal!a}) of store {path}"
     if not (isinstance(body, bytes) and sha256(body).digest() == sha):
         raise damaged(place)
     kind_name = stored_text(place, kind)
     speaker_name = None if speaker is None else stored_text(place, speaker)
     verify(place, digest, pool, session, page_id, ordinal, kind_name, time, speaker_name, payload=sha)
-    derived_row = terms_from_row(path, pool, session, row[:5])
+    derived_row = terms_from_row(path, pool, session, row[:4])
     return Page(
         PageId(page_id),
         pool,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from context_gatekeeper.errors import StoreDamagedError
 from context_gatekeeper.stores import rows
-from context_gatekeeper.stores.drafts import page_of, text_bytes
+from context_gatekeeper.stores.drafts import ORDINAL_BITS, first_page_id, page_of, text_bytes
 from context_gatekeeper.stores.names import unknown_page
 from context_gatekeeper.types import Page, PageDraft, PageId
 
@@ -42,18 +42,18 @@ _LIST_SESSIONS = """
 _FIND_PAGE = f"""
     SELECT s.name, {rows.PAGE_COLUMNS}
     FROM pools AS o JOIN pages AS p ON p.pool_id = o.pool_id
-    LEFT JOIN sessions AS s ON s.session_id = p.session_id AND s.pool_id = p.pool_id {rows.PAGE_JOINS}
+    LEFT JOIN sessions AS s ON s.session_id = p.page_id >> {ORDINAL_BITS} AND s.pool_id = p.pool_id {rows.PAGE_JOINS}
     WHERE o.name = ? AND p.page_id = ?
 """  # noqa: S608 - constant text
 _FIND_APPEND = """
     SELECT k.first_page_id, k.page_total, k.digest
     FROM pools AS o JOIN append_keys AS k ON k.pool_id = o.pool_id WHERE o.name = ? AND k.append_key = ?
 """
-_NEXT_PAGE_ID = "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'pages'"
+_NEXT_SESSION_ID = "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'sessions'"
 """Known before the row is written, because the row's digest covers it."""
 _ADD_PAGE = """
-    INSERT INTO pages (page_id, pool_id, session_id, ordinal, kind, time, speaker, body, sha256, digest)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO pages (page_id, pool_id, kind, time, speaker, body, sha256, digest)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 _ADD_TERMS = "INSERT INTO page_terms (page_id, pool_id, terms, derived, digest) VALUES (?, ?, ?, ?, ?)"
 
@@ -112,12 +112,13 @@ def find_rows(
     connection: sqlite3.Connection, here: SessionRow, ordinals: range, columns: str
 ) -> dict[int, tuple[Any, ...]]:
     """Ordinal -> row of the session's pages, as far as found; ``columns`` is one of the lists of ``rows``."""
+    first_id = first_page_id(here.session_id)
     found = connection.execute(
         f"SELECT {columns} FROM pages AS p {rows.PAGE_JOINS}"  # noqa: S608 - constant text
-        " WHERE p.pool_id = ? AND p.session_id = ? AND p.ordinal BETWEEN ? AND ?",
-        (here.pool_id, here.session_id, ordinals[0], ordinals[-1]),
+        " WHERE p.pool_id = ? AND p.page_id BETWEEN ? AND ?",
+        (here.pool_id, first_id + ordinals[0], first_id + ordinals[-1]),
     )
-    return {row[1]: row for row in found}
+    return {row[0] - first_id: row for row in found}
 
 
 def find_append(connection: sqlite3.Connection, path: str, pool: str, key: str) -> tuple[Page, ...] | None:
@@ -158,7 +159,7 @@ def add_session(connection: sqlite3.Connection, pool: str, session: str) -> Sess
     """Make a session without pages and settings, and its pool when need be."""
     connection.execute("INSERT OR IGNORE INTO pools (name) VALUES (?)", (text_bytes(pool),))
     (pool_id,) = connection.execute("SELECT pool_id FROM pools WHERE name = ?", (text_bytes(pool),)).fetchone()
-    (session_id,) = connection.execute("SELECT coalesce(max(session_id), 0) + 1 FROM sessions").fetchone()
+    (session_id,) = connection.execute(_NEXT_SESSION_ID).fetchone()
     connection.execute(
         "INSERT INTO sessions (session_id, pool_id, name, page_count, digest) VALUES (?, ?, ?, 0, ?)",
         (session_id, pool_id, text_bytes(session), rows.digest_of(pool, session, session_id, 0)),
@@ -172,30 +173,10 @@ def add_pages(
     connection: sqlite3.Connection, here: SessionRow, pool: str, session: str, drafts: Sequence[PageDraft]
 ) -> tuple[Page, ...]:
     """Store checked drafts behind the session's pages."""
-    (first_id,) = connection.execute(_NEXT_PAGE_ID).fetchone()
-    pages = tuple(page_of(draft, PageId(page_id), pool, session) for page_id, draft in enumerate(drafts, first_id))
-    for page in pages:
-        sha = bytes.fromhex(page.sha256)
-        place = (pool, session, page.page_id, page.ordinal)
-        page_digest = rows.digest_of(*place, page.kind, page.time, page.speaker, payload=sha)
-        terms, derived = rows.pack_terms(page.terms), text_bytes(page.derived)
-        connection.execute(
-            _ADD_PAGE,
-            (
-                page.page_id,
-                here.pool_id,
-                here.session_id,
-                page.ordinal,
-                text_bytes(page.kind),
-                page.time,
-                None if page.speaker is None else text_bytes(page.speaker),
-                text_bytes(page.text),
-                sha,
-                page_digest,
-            ),
-        )
-        terms_digest = rows.digest_of(*place, len(terms), payload=terms + derived)
-        connection.execute(_ADD_TERMS, (page.page_id, here.pool_id, terms, derived, terms_digest))
+    first_id = first_page_id(here.session_id)
+    pages = tuple(page_of(draft, PageId(first_id + draft.ordinal), pool, session) for draft in drafts)
+    connection.executemany(_ADD_PAGE, (_page_row(here, page) for page in pages))
+    connection.executemany(_ADD_TERMS, (_terms_row(here, page) for page in pages))
     count = here.page_count + len(pages)
     connection.execute(
         "UPDATE sessions SET page_count = ?, digest = ? WHERE pool_id = ? AND session_id = ?",
@@ -220,3 +201,27 @@ def _verified_name(path: str, row: tuple[Any, ...]) -> str:
     pool, session = rows.stored_text(place, pool_name), rows.stored_text(place, session_name)
     rows.verify(place, digest, pool, session, session_id, page_count)
     return session
+
+
+def _page_row(here: SessionRow, page: Page) -> tuple[Any, ...]:
+    """Values of `_ADD_PAGE`."""
+    sha, kind = bytes.fromhex(page.sha256), str(page.kind)
+    place = (page.pool, page.session, page.page_id, page.ordinal)
+    return (
+        page.page_id,
+        here.pool_id,
+        text_bytes(kind),
+        page.time,
+        None if page.speaker is None else text_bytes(page.speaker),
+        text_bytes(page.text),
+        sha,
+        rows.digest_of(*place, kind, page.time, page.speaker, payload=sha),
+    )
+
+
+def _terms_row(here: SessionRow, page: Page) -> tuple[Any, ...]:
+    """Values of `_ADD_TERMS`."""
+    terms, derived = rows.pack_terms(page.terms), text_bytes(page.derived)
+    place = (page.pool, page.session, page.page_id, page.ordinal)
+    digest = rows.digest_of(*place, len(terms), payload=terms + derived)
+    return page.page_id, here.pool_id, terms, derived, digest
