@@ -16,18 +16,25 @@ from typing import Any, NewType
 __all__ = [
     "FIRST_SECOND",
     "LAST_SECOND",
+    "AgentMessage",
+    "AgentSession",
     "Block",
+    "BlockKind",
+    "ContentBlock",
     "ConversationTurn",
     "Decision",
     "GateVerdict",
+    "MessageRole",
     "Page",
     "PageDraft",
     "PageId",
     "PageKind",
     "RecallHit",
     "Role",
+    "SessionEvent",
     "Stage",
     "TopicMove",
+    "Usage",
 ]
 
 FIRST_SECOND, LAST_SECOND = -6.2e10, 1e11
@@ -230,3 +237,106 @@ class Decision:
             "budget_tokens": self.budget_tokens,
             "warnings": list(self.warnings),
         }
+
+
+# -- agent sessions, in no provider's format ----------------------------------------------------
+
+
+class MessageRole(StrEnum):
+    """Who sent a message of an agent session. Tool results have a role of their own, whatever the wire says."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class BlockKind(StrEnum):
+    """What one piece of a message is."""
+
+    TEXT = "text"
+    THINKING = "thinking"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+    IMAGE = "image"
+    OTHER = "other"
+    """Of a type that we do not know: kept whole, never looked into."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentBlock:
+    """One piece of a message. Never cut or changed after it was read."""
+
+    kind: BlockKind
+    text: str = ""
+    """Text, thinking, result; the arguments of a call as the log has them (JSON text); "" for an image."""
+    call_id: str = ""
+    """Pairs a call with its result; "" for other kinds."""
+    name: str = ""
+    """The tool's name, on a call and, where the call is known, on its result; the type of an ``OTHER`` block."""
+    is_error: bool = False
+    """A result that its tool marked as failed."""
+    hidden_chars: int = 0
+    """Characters of thinking that the log counts but does not hold; of the data of an image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call as its provider billed them; the prompt is the sum of the first three."""
+
+    plain_tokens: int = 0
+    """Prompt tokens neither read from the cache nor written to it."""
+    read_tokens: int = 0
+    written_tokens: int = 0
+    output_tokens: int | None = None
+    """None where the log holds no final count."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Whole prompt, resident part included."""
+        return self.plain_tokens + self.read_tokens + self.written_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMessage:
+    """One message of an agent session. An assistant message with ``is_call`` is one model call."""
+
+    role: MessageRole
+    blocks: tuple[ContentBlock, ...]
+    time: float | None = None
+    """Seconds since the epoch, UTC, when it was logged; an assistant message's first block."""
+    end_time: float | None = None
+    """When an assistant message's last block was logged, where that differs."""
+    usage: Usage | None = None
+    is_call: bool = False
+    """Whether a model wrote it: a notice of the program on the assistant's side is none."""
+    origin: str = ""
+    """Why a user message is there when no person typed it (``meta``, ``compact_summary`` ...); "" for a typed one."""
+    source_line: int = 0
+    """Line of the file that it begins on, from 1; 0 where the file has no lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEvent:
+    """Where the agent's own program cut its context."""
+
+    kind: str
+    """``compact`` (all before became a summary) or ``microcompact`` (old results were cleared)."""
+    time: float | None = None
+    prompt_tokens: int | None = None
+    """Prompt before the cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSession:
+    """One recorded session: the messages in the order of the conversation that its newest message belongs to."""
+
+    session_id: str
+    source: str
+    """The reader's name for the format: ``agents``, ``claude-code``, ``codex``, ``openai-messages``."""
+    messages: tuple[AgentMessage, ...]
+    events: tuple[SessionEvent, ...] = ()
+    working_folder: str = ""
+    """Where the agent worked, when the log says so."""
+    warnings: tuple[str, ...] = ()
+    """What was skipped or mended: one line each, with the place."""
