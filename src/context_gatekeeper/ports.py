@@ -102,6 +102,7 @@ class PageStore(Protocol):
     ) -> tuple[Page, ...]:
         """Store ``drafts`` in this order and return them as pages.
 
+        Texts are kept as they are: whoever appends redacts them before.
         Ordinals are consecutive: the first page of a session has ordinal 0, every draft the next one
         behind the session's last page; a turn without an answer still has its assistant page, with "".
         A repeated ``idempotency_key`` (unique in the pool) stores nothing and returns the
@@ -123,7 +124,10 @@ class PageStore(Protocol):
         ...
 
     def postings(self, pool: str, session: str) -> Postings:
-        """The session's inverted index, caught up with every acknowledged append."""
+        """The session's inverted index, caught up with every acknowledged append and deletion.
+
+        An index that was handed out before a deletion still tells of the deleted pages: ask again.
+        """
         ...
 
     def sessions(self, pool: str) -> tuple[str, ...]:
@@ -136,6 +140,39 @@ class PageStore(Protocol):
 
     def settings(self, pool: str, session: str) -> Mapping[str, str]:
         """The session's settings in the order in which their keys were first set."""
+        ...
+
+    def delete_pages(self, pool: str, page_ids: Sequence[PageId]) -> tuple[str, ...]:
+        """Delete pages for good: with `delete_session` the only way in which anything is ever lost.
+
+        A marker stays in the place of each, with its ordinal, id and kind, the text ``""``, no terms and
+        ``labels.deleted``: `scan`, `get` and idempotency keys answer with it, and the id is not given again.
+        Text, terms, labels, speaker, time and, where no other page has the same text, its original are
+        gone from the store's files when the call returns; a call that was interrupted is made again.
+        Names of sessions and idempotency keys stay.
+
+        Returns hex sha256 of the texts that no page of the pool has any more, ascending, so that
+        whatever is kept of them elsewhere can go too. Raises PageNotFoundError for the first unknown
+        id, StoreError; nothing was deleted then, unless the error says so.
+        """
+        ...
+
+    def delete_session(self, pool: str, session: str) -> tuple[str, ...]:
+        """Delete all pages and settings of a session, as `delete_pages` does; a session never written is no error.
+
+        Its name and its markers stay, so that reading it in again does not bring it back.
+        """
+        ...
+
+    def handle_key(self, pool: str) -> bytes:
+        """The 32 random bytes that make the pool's handles; made once, the same for ever (``core.handles``)."""
+        ...
+
+    def page_of_handle(self, pool: str, handle: str) -> PageId | None:
+        """The page of a handle, whose range, if any, does not count; None for any text that is no page's handle.
+
+        A caller who checks access answers for a forbidden page as for this None.
+        """
         ...
 
     def close(self) -> None:

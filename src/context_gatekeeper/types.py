@@ -3,7 +3,9 @@
 Identifiers. ``turn_id`` counts the turns of one session from 0. A turn is stored as a
 pair of pages, one a side; the *ordinal* of a page inside its session is
 ``2 * turn_id`` for the user's text and ``2 * turn_id + 1`` for the assistant's, so that
-the order of a session never depends on a clock.
+the order of a session never depends on a clock. In an agent's session tool results, files,
+cards and goals are pages of the user's side, what the model wrote is one of the
+assistant's; an empty page fills a side that is missing between two others.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NewType
+from typing import Any, NamedTuple, NewType
 
 __all__ = [
     "FIRST_SECOND",
     "LAST_SECOND",
+    "NO_LABELS",
     "AgentMessage",
     "AgentSession",
     "Block",
@@ -29,6 +32,10 @@ __all__ = [
     "PageDraft",
     "PageId",
     "PageKind",
+    "PageLabels",
+    "PagePart",
+    "PageScope",
+    "Provenance",
     "RecallHit",
     "Role",
     "SessionEvent",
@@ -55,6 +62,82 @@ class PageKind(StrEnum):
     """What a page is made of."""
 
     TURN = "turn"
+    """What one side said: of an agent's turn its text, thinking and calls one behind the other."""
+    TOOL = "tool"
+    """The result of one tool call, or one piece of it."""
+    FILE = "file"
+    """One version of a file."""
+    CARD = "card"
+    GOAL = "goal"
+
+
+class PageScope(StrEnum):
+    """How far a page may be recalled, as long as owner and access list allow it."""
+
+    PRIVATE = "private"
+    SHARED = "shared"
+    KNOWLEDGE = "knowledge"
+
+
+class Provenance(StrEnum):
+    """The channel through which a text came in. Set at entry from the channel, never from the text."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    FILE = "file"
+    WEB = "web"
+    DERIVED = "derived"
+    """Worked out by rules from other pages."""
+
+
+class PagePart(NamedTuple):
+    """One piece of a page that holds several, as offsets into its text."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    name: str = ""
+    """The tool of a call."""
+    call_id: str = ""
+    hidden_chars: int = 0
+    """As in `ContentBlock`: of thinking or an image, what the log counts but does not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageLabels:
+    """Whose page it is and what it belongs to. Each label has a default, which costs a store nothing."""
+
+    namespace: str = "session"
+    scope: PageScope = PageScope.PRIVATE
+    owner: str = ""
+    acl: tuple[str, ...] = ()
+    """Who beside the owner may recall the page."""
+    task_id: str = ""
+    goal_ids: tuple[str, ...] = ()
+    call_id: str = ""
+    """The tool call that a page answers: pages of one call are one swap group."""
+    tool: str = ""
+    path: str = ""
+    """The file of a file page."""
+    content_hash: str = ""
+    """Digest of the file as it was on the disk, where known; the page's own digest is ``Page.sha256``."""
+    supersedes: PageId | None = None
+    """The older version of the same thing."""
+    provenance: Provenance | None = None
+    """None where nobody said it: a turn's own side."""
+    parts: tuple[PagePart, ...] = ()
+    """Pieces of the text in order; empty when it is one piece."""
+    origin: str = ""
+    """Why a page of the user's side is there when no person typed it, as in `AgentMessage`; "" for a typed one."""
+    is_error: bool = False
+    """A result that its tool marked as failed."""
+    deleted: bool = False
+    """Whether the page's owner deleted it: text, terms and all other labels are gone. Set by stores alone."""
+
+
+NO_LABELS = PageLabels()
+"""All defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +160,7 @@ class PageDraft:
     """Seconds since the epoch, UTC, when the caller knows it."""
     speaker: str | None = None
     kind: PageKind = PageKind.TURN
+    labels: PageLabels = NO_LABELS
 
     @property
     def ordinal(self) -> int:
@@ -101,6 +185,7 @@ class Page:
     kind: PageKind
     sha256: str
     """Hex digest of ``text`` in UTF-8 (surrogates passed through)."""
+    labels: PageLabels = NO_LABELS
 
     @property
     def ordinal(self) -> int:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from context_gatekeeper.core.cuts import CUT_MARK, cut_head_tail, cut_text
+from context_gatekeeper.core.cuts import CUT_MARK, cut_head_tail, cut_plain, cut_text
 from tests.core.texts import ANY_TEXT, MARKDOWN, STORMS
 
 SCRIPT_BLOCK = "A script:\n\n```bash\n#!/bin/bash\necho hello\n```\n\ntail"
@@ -131,3 +131,16 @@ def test_storms_of_one_kind_are_cut_like_any_text(name: str) -> None:
     for limit in (len(text) // 2, 1000):
         assert len(cut_text(text, limit)) <= limit
         assert len(cut_head_tail(text, limit)) <= limit
+
+
+@given(st.lists(st.sampled_from(GRAPHEMES), max_size=12), st.integers(0, 40))
+def test_a_plain_cut_is_the_longest_prefix_that_ends_between_graphemes(graphemes: list[str], limit: int) -> None:
+    text = "".join(graphemes)
+    prefix = cut_plain(text, limit)
+    assert text.startswith(prefix)
+    assert len(prefix) <= limit
+    assert prefix == text or len(prefix) + 20 > limit
+
+
+def test_a_plain_cut_leaves_code_open() -> None:
+    assert cut_plain("```\ncode\n```", 6) == "```\nco"

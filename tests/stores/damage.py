@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from context_gatekeeper.errors import PageNotFoundError, StoreError
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores.sqlite import SqliteStore
-from context_gatekeeper.types import Page
+from context_gatekeeper.types import Page, PageKind, PageLabels
 from tests.conformance.samples import HOSTILE_TEXTS, turn
 
 BLOCK_BYTES = 4096
@@ -46,6 +47,7 @@ class Original:
             for pool, session in SESSIONS:
                 text = f"{pool} {session} {number} {texts[number % len(texts)]}"
                 drafts = turn(number, text, f"answer {text}", time=float(number), speakers=("Ann", None), derived=text)
+                drafts[1] = replace(drafts[1], kind=PageKind.TOOL, labels=PageLabels(path=text[:50], tool=session))
                 store.append(pool, session, drafts, idempotency_key=f"{session} {number}")
                 store.set_setting(pool, session, f"key {number % 5}", text)
 

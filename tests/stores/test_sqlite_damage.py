@@ -6,6 +6,7 @@ import random
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from context_gatekeeper.errors import StoreDamagedError
 from context_gatekeeper.stores.drafts import first_page_id
 from context_gatekeeper.stores.sqlite import SqliteStore
-from context_gatekeeper.types import PageId
+from context_gatekeeper.types import PageId, PageLabels
 from tests.conformance.samples import turn
 from tests.stores.damage import Original, check_only_right_answers, write_files
 
@@ -60,7 +61,9 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "pages.db"
     store = SqliteStore(path)
     for number in range(3):
-        store.append("p", "s", turn(number, f"ask {number}", speakers=("Ann", None)), idempotency_key=f"k{number}")
+        user, assistant = turn(number, f"ask {number}", speakers=("Ann", None))
+        user = replace(user, labels=PageLabels(path="a.py"))
+        store.append("p", "s", [user, assistant], idempotency_key=f"k{number}")
     store.append("p", "t", turn(0))
     store.set_setting("p", "s", "language", "en")
     store.set_setting("p", "t", "language", "zh")
@@ -93,6 +96,11 @@ def tamper(path: Path, statement: str) -> None:
         f"UPDATE pages SET speaker = NULL WHERE page_id = {PAGE}",
         f"UPDATE pages SET kind = 7 WHERE page_id = {PAGE}",
         f"UPDATE pages SET kind = x'00' WHERE page_id = {PAGE}",
+        f"UPDATE pages SET labels = CAST('{{}}' AS BLOB) WHERE page_id = {PAGE}",
+        f'UPDATE pages SET labels = CAST(\'{{"path":"b.py"}}\' AS BLOB) WHERE page_id = {PAGE}',
+        f"UPDATE pages SET labels = x'' WHERE page_id = {PAGE}",
+        f"UPDATE pages SET labels = 7 WHERE page_id = {PAGE}",
+        f"UPDATE pages SET body = NULL WHERE page_id = {PAGE}",
         f"DELETE FROM pages WHERE page_id = {PAGE}",
         f"UPDATE page_terms SET terms = x'00' WHERE page_id = {PAGE}",
         f"UPDATE page_terms SET terms = 7 WHERE page_id = {PAGE}",
@@ -114,6 +122,99 @@ def test_a_damaged_page_is_named_and_the_others_can_be_read(path: Path, statemen
     assert [next(scan).ordinal, next(scan).ordinal] == [0, 1]
     assert [page.text for page in store.scan("p", "s", from_ordinal=3)][1] == "ask 2"
     assert [page.text for page in store.get("p", [PageId(PAGE + 2), PageId(PAGE - 2)])] == ["ask 2", "ask 0"]
+    store.close()
+
+
+LONG = "a long tool result\n" * 99
+SHARED = "a result that two pages have\n" * 99
+
+
+@pytest.fixture
+def path_with_originals(tmp_path: Path) -> Path:
+    """A closed store: long texts at ordinals 0 and 1, one that both 2 and 3 have, a short one at 4."""
+    path = tmp_path / "originals.db"
+    store = SqliteStore(path)
+    for number, texts in enumerate([(LONG, "another " + LONG), (SHARED, SHARED), ("short", "")]):
+        store.append("p", "s", turn(number, *texts))
+    store.close()
+    return path
+
+
+@pytest.mark.parametrize("where", ["original_id = 1", "original_id = 3"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "body = zeroblob(length(body))",
+        "body = substr(body, 1, length(body) - 9)",
+        "body = 7",
+        "body = (SELECT body FROM originals WHERE original_id = 2)",
+        "size = size - 1",
+        "size = 5",
+        "size = 'many'",
+        "sha256 = zeroblob(32)",
+        "sha256 = 7",
+        "pool_id = 33",
+        None,
+    ],
+)
+def test_a_damaged_original_is_missed_by_its_own_pages_alone(
+    path_with_originals: Path, where: str, change: str | None
+) -> None:
+    update = f"UPDATE originals SET {change}" if change else "DELETE FROM originals"
+    tamper(path_with_originals, f"{update} WHERE {where}")
+    hit = [0] if where.endswith("1") else [2, 3]
+    store = SqliteStore(path_with_originals)
+    for ordinal in range(6):
+        page_ids = [PageId(first_page_id(1) + ordinal)]
+        if ordinal in hit:
+            with pytest.raises(StoreDamagedError, match=f"ordinal {ordinal}"):
+                store.get("p", page_ids)
+            with pytest.raises(StoreDamagedError, match=f"ordinal {ordinal}"):
+                next(store.scan("p", "s", from_ordinal=ordinal))
+        else:
+            assert store.get("p", page_ids) == (next(store.scan("p", "s", from_ordinal=ordinal)),)
+    store.close()
+
+
+def test_appending_the_same_text_again_mends_a_damaged_original(path_with_originals: Path) -> None:
+    tamper(path_with_originals, "UPDATE originals SET body = zeroblob(50)")
+    store = SqliteStore(path_with_originals)
+    with pytest.raises(StoreDamagedError):
+        list(store.scan("p", "s"))
+    store.append("p", "s", turn(3, SHARED, LONG))
+    assert [page.text for page in store.scan("p", "s", from_ordinal=2)] == [SHARED, SHARED, "short", "", SHARED, LONG]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE pools SET handle_key = zeroblob(32)",
+        "UPDATE pools SET handle_key = 7",
+        "UPDATE pools SET digest = x''",
+    ],
+)
+def test_a_damaged_key_of_handles_is_said(path: Path, statement: str) -> None:
+    tamper(path, statement)
+    store = SqliteStore(path)
+    calls = [
+        lambda: store.handle_key("p"),
+        lambda: store.page_of_handle("p", "page:" + "a" * 16),
+        lambda: store.append("p", "a new session", turn(0)),
+    ]
+    for call in calls:
+        with pytest.raises(StoreDamagedError, match="pool 'p'"):
+            call()
+    assert store.page_count("p", "s") == 6
+    store.close()
+
+
+def test_a_lost_pool_is_not_made_anew(path: Path) -> None:
+    tamper(path, "DELETE FROM pools")
+    store = SqliteStore(path)
+    for call in (lambda: store.handle_key("p"), lambda: store.page_of_handle("p", "page:" + "a" * 16)):
+        with pytest.raises(StoreDamagedError):
+            call()
     store.close()
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from context_gatekeeper.core.fences import FENCE_LINE, Fence, closes_fence, find_fences, opens_fence
 
-__all__ = ["CUT_MARK", "cut_head_tail", "cut_text"]
+__all__ = ["CUT_MARK", "cut_head_tail", "cut_plain", "cut_text"]
 
 CUT_MARK = "[...]"
 """Stands on a line of its own where `cut_head_tail` left something out."""
@@ -109,6 +109,11 @@ def _inline_code_at(text: str, place: int) -> tuple[int, int, int] | None:
             return start, end, content - start
         number = partner[number] + 1
     return None
+
+
+def cut_plain(text: str, limit_chars: int) -> str:
+    """The longest prefix of at most ``limit_chars`` characters that ends between graphemes; code is left open."""
+    return text[: _border(text, limit_chars, -1)]
 
 
 def cut_text(text: str, limit_chars: int) -> str:

@@ -13,7 +13,7 @@ from context_gatekeeper.core.selector import SelectParams
 from context_gatekeeper.core.sparse import PERSONS_PARAMS, RECALL_PARAMS, SCORE_PARAMS, RecallParams, ScoreParams
 from context_gatekeeper.errors import ConfigError
 
-__all__ = ["PROFILES", "SelectionProfile", "profile_named"]
+__all__ = ["AGENT_PROFILE", "PROFILES", "SelectionProfile", "profile_named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,23 @@ PROFILES = {
         ),
     )
 }
+AGENT_PROFILE = SelectionProfile(
+    "agent",
+    recall=RecallParams(
+        next_share=0.2,
+        next_share_of_question=0.2,
+        second_next_share=0.0,
+        previous_share=0.1,
+        sitting_share=0.0,
+        assistant_share=1.0,
+        opening_share=0.0,
+        recency_share=0.3,
+    ),
+    ranks_pages=True,
+    keeps_topic=False,
+)
+"""Page ranking in sessions of agents, for recall alone: a result tells by itself what it holds, whoever asked for it
+and on which day; of two that tell the same the newer one is meant."""
 
 
 def profile_named(name: str) -> SelectionProfile:

@@ -209,13 +209,15 @@ def recall(
     *,
     limit: int,
     now: float | None = None,
+    postings: Postings | None = None,
 ) -> list[RecallHit]:
     """The best ``limit`` pages for a query asked at ``now``, best first, before gate and coverage.
 
     In the ``strict`` order a block's score goes to each of its pages that has text, the page
-    that holds more of the query first.
+    that holds more of the query first. ``postings`` stand in the place of the pool's own, for statistics
+    over several sessions.
     """
-    postings = pool.postings
+    postings = pool.postings if postings is None else postings
     if reading.fallback:
         turns = rank_fallback(reading.fallback, pool)
         pages = [(2 * turn_id + side, strength) for turn_id, strength in turns for side in (0, 1)]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.stores.labels import DELETED, checked_labels
 from context_gatekeeper.stores.names import misplaced_ordinal
 from context_gatekeeper.stores.postings import MAX_FREQUENCY
 from context_gatekeeper.types import Page, PageDraft, PageId, PageKind, Role
@@ -17,9 +18,11 @@ __all__ = [
     "check_places",
     "check_setting",
     "checked_drafts",
+    "deleted_page",
     "first_page_id",
     "ordinal_of",
     "page_of",
+    "session_id_of",
     "text_bytes",
 ]
 
@@ -57,6 +60,11 @@ def ordinal_of(page_id: int) -> int:
     return page_id % (1 << ORDINAL_BITS)
 
 
+def session_id_of(page_id: int) -> int:
+    """Id of the page's session."""
+    return page_id >> ORDINAL_BITS
+
+
 def check_places(session: str, drafts: Sequence[PageDraft], page_count: int) -> None:
     """Raise ConfigError unless the drafts follow the session's pages in order and without gaps."""
     for expected, draft in enumerate(drafts, page_count):
@@ -87,7 +95,15 @@ def page_of(draft: PageDraft, page_id: PageId, pool: str, session: str) -> Page:
         draft.speaker,
         draft.kind,
         sha256(text_bytes(draft.text)).hexdigest(),
+        draft.labels,
     )
+
+
+def deleted_page(page_id: PageId, pool: str, session: str, kind: PageKind) -> Page:
+    """The marker that stands in the place of a deleted page: its kind, its place and nothing else."""
+    ordinal = ordinal_of(page_id)
+    draft = PageDraft(ordinal >> 1, Role.ASSISTANT if ordinal & 1 else Role.USER, "", kind=kind, labels=DELETED)
+    return page_of(draft, page_id, pool, session)
 
 
 def _checked(draft: PageDraft) -> PageDraft:
@@ -109,6 +125,7 @@ def _checked(draft: PageDraft) -> PageDraft:
         _checked_time(place, draft.time),
         draft.speaker,
         draft.kind,
+        checked_labels(place, draft.labels, len(draft.text)),
     )
 
 

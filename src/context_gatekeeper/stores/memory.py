@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from context_gatekeeper.core.handles import HANDLE_KEY_BYTES, digest_in_handle, parse_handle
 from context_gatekeeper.errors import StoreError
 from context_gatekeeper.ports import Postings
-from context_gatekeeper.stores.drafts import check_places, check_setting, checked_drafts, first_page_id, page_of
+from context_gatekeeper.stores.drafts import (
+    check_places,
+    check_setting,
+    checked_drafts,
+    deleted_page,
+    first_page_id,
+    page_of,
+)
+from context_gatekeeper.stores.handle_index import HandleIndex
 from context_gatekeeper.stores.names import check_name, check_place, unknown_page
 from context_gatekeeper.stores.postings import PostingIndex
 from context_gatekeeper.types import Page, PageDraft, PageId
@@ -32,7 +42,8 @@ class _Pool:
 
     sessions: dict[str, _Session] = field(default_factory=dict)
     pages: dict[PageId, Page] = field(default_factory=dict)
-    appends: dict[str, tuple[Page, ...]] = field(default_factory=dict)
+    appends: dict[str, tuple[PageId, ...]] = field(default_factory=dict)
+    handles: HandleIndex = field(default_factory=lambda: HandleIndex(os.urandom(HANDLE_KEY_BYTES)))
 
 
 class MemoryStore:
@@ -60,7 +71,7 @@ class MemoryStore:
         with self._lock:
             owner = self._pools.get(pool, _Pool())
             if idempotency_key is not None and idempotency_key in owner.appends:
-                return owner.appends[idempotency_key]
+                return tuple(owner.pages[page_id] for page_id in owner.appends[idempotency_key])
             check_places(session, checked, len(self._session(pool, session).pages))
             if not checked:
                 return ()
@@ -74,7 +85,7 @@ class MemoryStore:
             # Last, so that a reader who counts a page also finds it in the index.
             here.pages.extend(pages)
             if idempotency_key is not None:
-                owner.appends[idempotency_key] = pages
+                owner.appends[idempotency_key] = tuple(page.page_id for page in pages)
             return pages
 
     def get(self, pool: str, page_ids: Sequence[PageId]) -> tuple[Page, ...]:
@@ -134,9 +145,59 @@ class MemoryStore:
         with self._lock:
             return dict(self._session(pool, session).settings)
 
+    def delete_pages(self, pool: str, page_ids: Sequence[PageId]) -> tuple[str, ...]:
+        """See `PageStore.delete_pages`. O(pages of the pool)."""
+        with self._lock:
+            return self._delete(pool, [page.page_id for page in self.get(pool, page_ids)])
+
+    def delete_session(self, pool: str, session: str) -> tuple[str, ...]:
+        """See `PageStore.delete_session`. O(pages of the pool)."""
+        check_place(pool, session)
+        self._check_open()
+        with self._lock:
+            here = self._session(pool, session)
+            here.settings.clear()
+            return self._delete(pool, [page.page_id for page in here.pages])
+
+    def handle_key(self, pool: str) -> bytes:
+        """See `PageStore.handle_key`."""
+        check_name("pool", pool)
+        self._check_open()
+        with self._lock:
+            return self._pools.setdefault(pool, _Pool()).handles.key
+
+    def page_of_handle(self, pool: str, handle: str) -> PageId | None:
+        """See `PageStore.page_of_handle`."""
+        check_name("pool", pool)
+        self._check_open()
+        mention = parse_handle(handle)
+        with self._lock:
+            owner = self._pools.get(pool)
+            if owner is None or mention is None:
+                return None
+            for here in owner.sessions.values():
+                owner.handles.take_in(here.session_id, len(here.pages))
+            return owner.handles.find(digest_in_handle(mention.handle))
+
     def close(self) -> None:
         """See `PageStore.close`."""
         self._is_closed = True
+
+    def _delete(self, pool: str, page_ids: Collection[PageId]) -> tuple[str, ...]:
+        """Put markers in the place of known pages."""
+        owner = self._pools.get(pool, _Pool())
+        deleted = [owner.pages[page_id] for page_id in page_ids]
+        for page in deleted:
+            marker = deleted_page(page.page_id, pool, page.session, page.kind)
+            owner.pages[page.page_id] = owner.sessions[page.session].pages[page.ordinal] = marker
+        for name in {page.session for page in deleted}:
+            here = owner.sessions[name]
+            index = PostingIndex()
+            for page in here.pages:
+                index.add_page(page.ordinal, page.terms)
+            here.index = index
+        gone = {page.sha256 for page in deleted} - {page.sha256 for page in owner.pages.values()}
+        return tuple(sorted(gone))
 
     def _check_open(self) -> None:
         if self._is_closed:

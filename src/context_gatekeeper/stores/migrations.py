@@ -33,14 +33,16 @@ class Migration(NamedTuple):
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
-        "pages, sessions, settings and append keys",
+        "pages, originals, sessions, settings and append keys",
         (
             # With the first tables, while the file has no log yet: the main file always shows whose it is.
             f"PRAGMA application_id = {APPLICATION_ID}",
             """
             CREATE TABLE pools (
                 pool_id INTEGER PRIMARY KEY,
-                name BLOB NOT NULL UNIQUE
+                name BLOB NOT NULL UNIQUE,
+                handle_key BLOB NOT NULL,
+                digest BLOB NOT NULL
             )
             """,
             # AUTOINCREMENT: the id of a deleted session, and with it of its pages, is never given to another.
@@ -50,6 +52,7 @@ MIGRATIONS: tuple[Migration, ...] = (
                 pool_id INTEGER NOT NULL REFERENCES pools,
                 name BLOB NOT NULL,
                 page_count INTEGER NOT NULL,
+                deletions INTEGER NOT NULL,
                 digest BLOB NOT NULL,
                 UNIQUE (pool_id, name)
             )
@@ -64,6 +67,7 @@ MIGRATIONS: tuple[Migration, ...] = (
             )
             """,
             # An id is session and ordinal (``drafts.first_page_id``): a session's pages lie side by side.
+            # A body of NULL is the original with this sha256.
             """
             CREATE TABLE pages (
                 page_id INTEGER PRIMARY KEY,
@@ -71,9 +75,22 @@ MIGRATIONS: tuple[Migration, ...] = (
                 kind BLOB NOT NULL,
                 time REAL,
                 speaker BLOB,
-                body BLOB NOT NULL,
+                labels BLOB NOT NULL,
                 sha256 BLOB NOT NULL,
+                body BLOB,
                 digest BLOB NOT NULL
+            )
+            """,
+            # Bodies too long for a page's row (module ``originals``), each once in its pool. Their sha256 is
+            # their digest: no page shows one that does not match.
+            """
+            CREATE TABLE originals (
+                original_id INTEGER PRIMARY KEY,
+                pool_id INTEGER NOT NULL REFERENCES pools,
+                sha256 BLOB NOT NULL,
+                size INTEGER NOT NULL,
+                body BLOB NOT NULL,
+                UNIQUE (pool_id, sha256)
             )
             """,
             # Derived from the texts: may be dropped and worked out again.

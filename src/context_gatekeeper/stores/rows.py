@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 
 from context_gatekeeper.errors import StoreDamagedError
 from context_gatekeeper.stores.drafts import ordinal_of, text_bytes
+from context_gatekeeper.stores.labels import unpack_labels
+from context_gatekeeper.stores.originals import original_bytes
 from context_gatekeeper.types import Page, PageId, PageKind, Role
 
 __all__ = [
-    "PAGE_COLUMNS",
-    "PAGE_JOINS",
-    "TERMS_COLUMNS",
+    "PAGE_ROW",
+    "TERMS_ROW",
+    "RowShape",
     "TermsRow",
     "damaged",
     "digest_of",
@@ -34,12 +36,26 @@ __all__ = [
     "verify",
 ]
 
-PAGE_COLUMNS = "p.page_id, t.terms, t.derived, t.digest, p.kind, p.time, p.speaker, p.body, p.sha256, p.digest"
-"""Columns of `page_from_row`; the first four are `TERMS_COLUMNS`."""
-TERMS_COLUMNS = "p.page_id, t.terms, t.derived, t.digest"
-"""Columns of `terms_from_row`."""
-PAGE_JOINS = "LEFT JOIN page_terms AS t ON t.page_id = p.page_id AND t.pool_id = p.pool_id"
-"""Joins the derived row to pages ``p``; a missing one is damage that `page_from_row` reports."""
+
+class RowShape(NamedTuple):
+    """What to read of pages ``p``."""
+
+    columns: str
+    joins: str
+    """Derived row and original; a missing one is damage that the reading function reports."""
+
+
+_TERMS_COLUMNS = "p.page_id, t.terms, t.derived, t.digest"
+_TERMS_JOIN = "LEFT JOIN page_terms AS t ON t.page_id = p.page_id AND t.pool_id = p.pool_id"
+TERMS_ROW = RowShape(_TERMS_COLUMNS, _TERMS_JOIN)
+"""Of `terms_from_row`."""
+PAGE_ROW = RowShape(
+    f"{_TERMS_COLUMNS}, p.kind, p.time, p.speaker, p.labels, p.sha256, p.body, p.digest, o.size, o.body",
+    # No original is looked for where the body lies in the row: nothing equals NULL.
+    f"{_TERMS_JOIN} LEFT JOIN originals AS o"
+    " ON o.pool_id = p.pool_id AND o.sha256 = CASE WHEN p.body IS NULL THEN p.sha256 END",
+)
+"""Of `page_from_row`; its first columns are those of `TERMS_ROW`."""
 
 _DIGEST_BYTES = 16
 _ZLIB_LEVEL = 1
@@ -119,7 +135,7 @@ class TermsRow(NamedTuple):
 
 
 def terms_from_row(path: str, pool: str, session: str, row: tuple[Any, ...]) -> TermsRow:
-    """Verify a row of `TERMS_COLUMNS` and unpack it.
+    """Verify a row of `TERMS_ROW` and unpack it.
 
     Raises:
         StoreDamagedError: names the page.
@@ -134,20 +150,21 @@ def terms_from_row(path: str, pool: str, session: str, row: tuple[Any, ...]) -> 
 
 
 def page_from_row(path: str, pool: str, session: str, row: tuple[Any, ...]) -> Page:
-    """Verify a row of `PAGE_COLUMNS` and make the page.
+    """Verify a row of `PAGE_ROW` and make the page.
 
     Raises:
         StoreDamagedError: names the page.
     """
     page_id = row[0]
     ordinal = ordinal_of(page_id)
-    kind, time, speaker, body, sha, digest = row[4:]
+    kind, time, speaker, labels, sha, inline_body, digest, size, packed = row[4:]
     place = f"page {page_id!a} (session {session!a}, ordinal {ordinal!a}) of store {path}"
-    if not (isinstance(body, bytes) and sha256(body).digest() == sha):
+    body = original_bytes(size, packed, sha) if inline_body is None else _inline_bytes(inline_body, sha)
+    if body is None or not isinstance(labels, bytes):
         raise damaged(place)
     kind_name = stored_text(place, kind)
     speaker_name = None if speaker is None else stored_text(place, speaker)
-    verify(place, digest, pool, session, page_id, ordinal, kind_name, time, speaker_name, payload=sha)
+    verify(place, digest, pool, session, page_id, ordinal, kind_name, time, speaker_name, payload=sha + labels)
     derived_row = terms_from_row(path, pool, session, row[:4])
     return Page(
         PageId(page_id),
@@ -162,4 +179,10 @@ def page_from_row(path: str, pool: str, session: str, row: tuple[Any, ...]) -> P
         speaker_name,
         PageKind(kind_name),
         sha.hex(),
+        unpack_labels(labels),
     )
+
+
+def _inline_bytes(body: object, sha: object) -> bytes | None:
+    """The body that lies in its page's row; None unless its sha256 is ``sha``."""
+    return body if isinstance(body, bytes) and sha256(body).digest() == sha else None

@@ -17,29 +17,36 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from context_gatekeeper.core.handles import digest_in_handle, parse_handle
 from context_gatekeeper.errors import ConfigError, StoreError
 from context_gatekeeper.ports import Postings
 from context_gatekeeper.stores import rows
 from context_gatekeeper.stores.drafts import check_places, check_setting, checked_drafts
+from context_gatekeeper.stores.handle_index import HandleIndex
 from context_gatekeeper.stores.names import check_name, check_place
 from context_gatekeeper.stores.postings import PostingIndex
+from context_gatekeeper.stores.sqlite_deletion import blank_pages, find_places
 from context_gatekeeper.stores.sqlite_file import (
     connect_reading,
     connect_writing,
     file_identity,
     prepare_file,
+    rewrite_file,
     store_errors,
 )
 from context_gatekeeper.stores.sqlite_statements import (
     SessionRow,
     add_append,
     add_pages,
+    add_pool,
     add_session,
     check_catalogue,
     find_append,
     find_page,
+    find_pool,
     find_rows,
     find_session,
+    list_session_rows,
     list_sessions,
     read_settings,
     write_settings,
@@ -85,7 +92,9 @@ class SqliteStore:
         self._read_lock = threading.Lock()
         self._write_lock = threading.Lock()
         self._index_lock = threading.Lock()
-        self._indexes: OrderedDict[tuple[str, str], PostingIndex] = OrderedDict()
+        self._indexes: OrderedDict[tuple[str, str], tuple[int, PostingIndex]] = OrderedDict()
+        """(Pool, session) -> (deletions that it knows of, index); least recently used first."""
+        self._handles: dict[str, HandleIndex] = {}
         prepare_file(self._path, busy_timeout_seconds)
         with store_errors(self._path, "opened"):
             self._writer = connect_writing(self._path, busy_timeout_seconds)
@@ -115,7 +124,7 @@ class SqliteStore:
             check_places(session, checked, here.page_count if here else 0)
             if not checked:
                 return ()
-            here = here or add_session(connection, pool, session)
+            here = here or add_session(connection, self._path, pool, session)
             pages = add_pages(connection, here, pool, session, checked)
             if idempotency_key is not None:
                 add_append(connection, here, pool, idempotency_key, pages)
@@ -133,7 +142,7 @@ class SqliteStore:
         here = self._session(pool, session)
         return (
             rows.page_from_row(self._path, pool, session, row)
-            for row in self._rows(here, session, from_ordinal, rows.PAGE_COLUMNS)
+            for row in self._rows(here, session, from_ordinal, rows.PAGE_ROW)
         )
 
     def page_count(self, pool: str, session: str) -> int:
@@ -146,12 +155,16 @@ class SqliteStore:
         self._check_usable()  # before the lock, which a fork may have copied as taken
         with self._index_lock:
             here = self._session(pool, session)
-            index = self._indexes.setdefault((pool, session), PostingIndex())
+            deletions = here.deletions if here else 0
+            known_deletions, index = self._indexes.get((pool, session), (-1, PostingIndex()))
+            if known_deletions != deletions:
+                index = PostingIndex()
+                self._indexes[pool, session] = (deletions, index)
             self._indexes.move_to_end((pool, session))
             if len(self._indexes) > _INDEXES_KEPT:
                 self._indexes.popitem(last=False)
             if here and index.page_count < here.page_count:
-                for row in self._rows(here, session, index.page_count, rows.TERMS_COLUMNS):
+                for row in self._rows(here, session, index.page_count, rows.TERMS_ROW):
                     terms_row = rows.terms_from_row(self._path, pool, session, row)
                     index.add_page(terms_row.ordinal, terms_row.terms)
             return index
@@ -171,7 +184,7 @@ class SqliteStore:
             here = self._find_session(connection, pool, session)
             if here is None and value is None:
                 return
-            here = here or add_session(connection, pool, session)
+            here = here or add_session(connection, self._path, pool, session)
             settings = read_settings(connection, self._path, here, pool, session)
             if value is None:
                 settings.pop(key, None)
@@ -186,6 +199,59 @@ class SqliteStore:
             return {}
         with self._reading() as connection:
             return read_settings(connection, self._path, here, pool, session)
+
+    def delete_pages(self, pool: str, page_ids: Sequence[PageId]) -> tuple[str, ...]:
+        """See `PageStore.delete_pages`. Writes the file anew: O(its size), and other writers wait."""
+        check_name("pool", pool)
+        gone: set[str] = set()
+        with self._writing() as connection:
+            for (session, here), ordinals in find_places(connection, self._path, pool, page_ids).items():
+                gone.update(blank_pages(connection, here, pool, session, sorted(ordinals)))
+        if page_ids:
+            self._rewrite_file()
+        return tuple(sorted(gone))
+
+    def delete_session(self, pool: str, session: str) -> tuple[str, ...]:
+        """See `PageStore.delete_session`. Writes the file anew: O(its size), and other writers wait."""
+        check_place(pool, session)
+        with self._writing() as connection:
+            here = self._find_session(connection, pool, session)
+            if here is None:
+                return ()
+            gone = blank_pages(connection, here, pool, session, range(here.page_count))
+            write_settings(connection, here, pool, session, {})
+        self._rewrite_file()
+        return gone
+
+    def handle_key(self, pool: str) -> bytes:
+        """See `PageStore.handle_key`."""
+        check_name("pool", pool)
+        self._check_usable()
+        with self._index_lock:
+            found = self._handle_index(pool)
+            if found is None:
+                with self._writing() as connection:
+                    row = find_pool(connection, self._path, pool) or add_pool(connection, pool)
+                found = self._handles[pool] = HandleIndex(row.handle_key)
+            return found.key
+
+    def page_of_handle(self, pool: str, handle: str) -> PageId | None:
+        """See `PageStore.page_of_handle`."""
+        check_name("pool", pool)
+        self._check_usable()
+        mention = parse_handle(handle)
+        if mention is None:
+            return None
+        digest = digest_in_handle(mention.handle)
+        with self._index_lock:
+            index = self._handle_index(pool)
+            found = index.find(digest) if index else None
+            if index is None or found is not None:
+                return found
+            with self._reading() as connection:
+                for _, here in list_session_rows(connection, self._path, pool):
+                    index.take_in(here.session_id, here.page_count)
+            return index.find(digest)
 
     def close(self) -> None:
         """See `PageStore.close`. In a forked child it leaves the parent's connections alone."""
@@ -250,13 +316,15 @@ class SqliteStore:
             check_catalogue(connection, self._path)
             self._is_catalogue_checked = True
 
-    def _rows(self, here: SessionRow | None, session: str, start: int, columns: str) -> Iterator[tuple[Any, ...]]:
+    def _rows(
+        self, here: SessionRow | None, session: str, start: int, shape: rows.RowShape
+    ) -> Iterator[tuple[Any, ...]]:
         """The session's page rows from ordinal ``start`` on, none missing."""
         stop = here.page_count if here else 0
         for first in range(max(0, start), stop, _ROWS_AT_ONCE):
             ordinals = range(first, min(first + _ROWS_AT_ONCE, stop))
             with self._reading() as connection:
-                found = find_rows(connection, here, ordinals, columns) if here else {}
+                found = find_rows(connection, here, ordinals, shape) if here else {}
             for ordinal in ordinals:
                 if ordinal not in found:
                     raise rows.damaged(f"page with ordinal {ordinal} of {rows.session_place(self._path, session)}")
@@ -265,7 +333,23 @@ class SqliteStore:
     def _index_appended(self, pool: str, session: str, pages: Sequence[Page]) -> None:
         """Let a loaded index follow an append of this process, when it is at the place for it."""
         with self._index_lock:
-            index = self._indexes.get((pool, session))
+            _, index = self._indexes.get((pool, session), (0, None))
             if index is not None and index.page_count == pages[0].ordinal:
                 for page in pages:
                     index.add_page(page.ordinal, page.terms)
+
+    def _handle_index(self, pool: str) -> HandleIndex | None:
+        """The pool's handles as far as they were taken in; None when there is no such pool."""
+        if pool not in self._handles:
+            with self._reading() as connection:
+                row = find_pool(connection, self._path, pool)
+                if row is None:
+                    self._check_catalogue(connection)
+                    return None
+            self._handles[pool] = HandleIndex(row.handle_key)
+        return self._handles[pool]
+
+    def _rewrite_file(self) -> None:
+        """Let nothing of deleted pages stay in the file or its log."""
+        with self._write_lock, self._read_lock, store_errors(self._path, "cleaned of the deleted pages"):
+            rewrite_file(self._writer, self._path)

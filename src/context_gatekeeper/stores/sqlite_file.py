@@ -13,20 +13,22 @@ import sqlite3
 import stat
 import threading
 import time as clock
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from context_gatekeeper.errors import ConfigError, StoreBusyError, StoreDamagedError, StoreError
-from context_gatekeeper.stores.migrations import APPLICATION_ID, check_version, migrate
+from context_gatekeeper.stores.migrations import APPLICATION_ID, MIGRATIONS, Migration, check_version, migrate
 
 __all__ = [
     "SYNCHRONOUS",
+    "FileLayout",
     "connect_reading",
     "connect_writing",
     "file_identity",
     "prepare_file",
+    "rewrite_file",
     "store_errors",
     "switch_to_log",
 ]
@@ -59,7 +61,18 @@ def store_errors(path: str, doing: str) -> Iterator[None]:
         raise _store_error(path, doing, error) from error
 
 
-def prepare_file(path: str, busy_timeout_seconds: float) -> None:
+class FileLayout(NamedTuple):
+    """What tells a kind of file of ours from others, and what is in it."""
+
+    application_id: int
+    migrations: Sequence[Migration]
+    """The first one sets the id."""
+
+
+PAGES_LAYOUT = FileLayout(APPLICATION_ID, MIGRATIONS)
+
+
+def prepare_file(path: str, busy_timeout_seconds: float, layout: FileLayout = PAGES_LAYOUT) -> None:
     """Make the file ready for use: make it if need be, check that it is ours, bring its layout up to date.
 
     Raises:
@@ -80,9 +93,9 @@ def prepare_file(path: str, busy_timeout_seconds: float) -> None:
         ) from error
     deadline = clock.monotonic() + busy_timeout_seconds
     with store_errors(path, "opened"):
-        _check_identity(path, deadline)
+        _check_identity(path, deadline, layout)
         with closing(_connect(path, 0)) as connection:  # the waiting is ours
-            _while_busy(deadline, lambda: migrate(connection, path))
+            _while_busy(deadline, lambda: migrate(connection, path, layout.migrations))
             _while_busy(deadline, lambda: switch_to_log(connection, path))
 
 
@@ -91,6 +104,7 @@ def connect_writing(path: str, busy_timeout_seconds: float) -> sqlite3.Connectio
     connection = _connect(path, busy_timeout_seconds)
     connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA secure_delete = ON")
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}")
     connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
     return connection
@@ -120,6 +134,30 @@ def switch_to_log(connection: sqlite3.Connection, path: str) -> None:
             f"store {path}",
             f"it cannot have a write-ahead log (journal mode {mode.decode()})",
             "put it on a local disk",
+        )
+
+
+def rewrite_file(connection: sqlite3.Connection, path: str) -> None:
+    """Write the file anew without what was deleted, and empty its log. O(size of the file).
+
+    Overwriting the deleted rows (``secure_delete``) is not enough: where SQLite once moved a row to
+    another place of the file, its old place may hold a copy.
+
+    Raises:
+        StoreBusyError: another process uses the file for too long.
+    """
+    try:
+        connection.execute("VACUUM")
+        (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.OperationalError as error:
+        if _code(error) not in _BUSY_CODES:
+            raise
+        is_busy = True
+    if is_busy:
+        raise StoreBusyError(
+            f"store {path}",
+            "what was deleted can no longer be read, but another process uses the file, which may still hold copies",
+            "delete it again when that process is through",
         )
 
 
@@ -167,16 +205,16 @@ def _check_access(path: Path) -> None:
             raise StoreError(f"store {path}", f"{needed} is read-only", "allow writing, or copy the file elsewhere")
 
 
-def _check_identity(path: str, deadline: float) -> None:
+def _check_identity(path: str, deadline: float, layout: FileLayout) -> None:
     """Raise unless the file is empty or ours and not newer."""
-    while (cause := _foreign_cause(path)) is not None:
+    while (cause := _foreign_cause(path, layout)) is not None:
         # A rollback journal: another process is writing the first tables. Look again when it is through.
         if not os.path.exists(f"{path}-journal") or clock.monotonic() >= deadline:
             raise StoreDamagedError(f"store {path}", cause, "pass another path; the file was not touched")
         clock.sleep(_FIRST_PAUSE_SECONDS)
 
 
-def _foreign_cause(path: str) -> str | None:
+def _foreign_cause(path: str, layout: FileLayout) -> str | None:
     """Why the file is not ours; None when it is, or is empty. Takes no lock and writes nothing, not even a log."""
     if Path(path).stat().st_size == 1:
         return "it is no page store (it holds one byte)"  # SQLite takes such a file for an empty one
@@ -190,9 +228,9 @@ def _foreign_cause(path: str) -> str | None:
             )
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             return f"it is no page store ({error})"
-    if pages and application_id != APPLICATION_ID:
+    if pages and application_id != layout.application_id:
         return f"it is a SQLite file of another application (id {application_id})"
-    check_version(path, version)
+    check_version(path, version, layout.migrations)
     return None
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from context_gatekeeper.transcripts.chatgpt_export import read_export
 from context_gatekeeper.transcripts.conversation import Conversation, Place
+from context_gatekeeper.transcripts.file_content import read_content
 from context_gatekeeper.transcripts.openai_messages import read_messages
 from context_gatekeeper.transcripts.qa_jsonl import read_labelled
 
 __all__ = ["read_conversations"]
 
-_GZIP_MAGIC = b"\x1f\x8b"
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _FORMATS = (
     "pass JSON Lines with 'turns' in each line, OpenAI messages (a list, {\"messages\": [...]} or one message a line), "
     "or the conversations.json of a ChatGPT export"
@@ -50,22 +47,13 @@ def read_conversations(path: str | os.PathLike[str]) -> list[Conversation]:
 
 
 def _text(path: Path, place: Place) -> str:
+    content = read_content(path, place.error)
+    if content.is_cut:
+        raise place.error("it cannot be read (its gzip stream ends in the middle)", "pass the whole file")
     try:
-        content = path.read_bytes()
-        if content.startswith(_GZIP_MAGIC):
-            content = gzip.decompress(content)
-    except FileNotFoundError:
-        raise place.error("there is no such file", "check the path") from None
-    except IsADirectoryError:
-        raise place.error("it is a folder", "pass one file of it") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise place.error(f"it cannot be read ({error})", "pass a readable file, plain or gzipped") from error
-    if content.startswith(_UTF16_MARKS):
-        raise place.error("it is UTF-16", "save it as UTF-8")
-    try:
-        return content.decode("utf-8-sig")
+        return content.data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = content.data.count(b"\n", 0, error.start) + 1
         raise place.inside(f"line {line}").error("it is not UTF-8", "save the file as UTF-8") from None
 
 

@@ -21,6 +21,7 @@ from context_gatekeeper.entrypoints.cli.decisions import (
 from context_gatekeeper.entrypoints.cli.demo import run_demo
 from context_gatekeeper.entrypoints.cli.face import Face, face_options, selection_options, with_face
 from context_gatekeeper.entrypoints.cli.history import open_history
+from context_gatekeeper.entrypoints.cli.replay import REPLAY_OPTIONS, run_replay
 from context_gatekeeper.entrypoints.cli.terminal import (
     OutputClosedError,
     OutputFailedError,
@@ -141,6 +142,25 @@ def chat(face: Face, /, **settings: Any) -> int:
 def demo(face: Face, /, pauses: bool) -> None:
     """Show real conversations going in and the smallest relevant context coming out."""
     run_demo(face, pauses=pauses)
+
+
+def _replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for decorate in REPLAY_OPTIONS:
+        command = decorate(command)
+    return command
+
+
+@cgk.command()
+@_replay_options
+@face_options
+@with_face
+def replay(face: Face, /, files: tuple[str, ...], **options: Any) -> None:
+    """Print what real agent sessions would have cost under each policy, and what would have been missed.
+
+    FILES hold sessions of Claude Code, Codex rollouts, OpenAI or Anthropic message lists, plain or
+    gzip-compressed.
+    """
+    run_replay(face, files, **options)
 
 
 @cgk.command()

@@ -1,0 +1,232 @@
+"""Digests: what stays in the window of slices that leave it (section 5.3, rule 5 of the paging notes).
+
+One digest stands for a run of neighbours of one exchange: a handle, names of files, and whole lines of
+theirs, verbatim, that are likely to be needed and stand nowhere else in the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from context_gatekeeper.core.economics import FAULT_CALL_TOKENS, PriceProfile
+from context_gatekeeper.core.evidence import argument_texts, evidence_tokens, line_keys, token_runs
+from context_gatekeeper.engine.citation import CitationModel
+from context_gatekeeper.engine.session_log import SessionLog, Slice, UnitKind
+from context_gatekeeper.engine.window import Entry, EntryForm, Window
+from context_gatekeeper.types import BlockKind
+
+__all__ = ["DIGEST_PARAMS", "DigestMaker", "DigestParams", "handle_ranges", "slice_text", "units_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class DigestParams:
+    """Numbers of the digests."""
+
+    horizon_calls: float = 100.0
+    """Calls whose rent a line must be worth."""
+    page_tokens: float = 300.0
+    """Page that a fault would bring back, on average."""
+    worth_factor: float = 2.0
+    """Worth of a line's use beside a slice's: a line that is there serves more than one call."""
+    most_line_tokens: int = 45
+    least_line_tokens: int = 3
+    budget_tokens: int = 12_000
+    """All digests together; beyond it the poorest go until `budget_share` of it is left."""
+    budget_share: float = 0.6
+    least_probability: float = 0.002
+
+
+DIGEST_PARAMS = DigestParams()
+
+
+class KeptLines(NamedTuple):
+    """What a digest keeps of one slice."""
+
+    units: tuple[int, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Run:
+    """Neighbours that leave, or left, together."""
+
+    exchange: int
+    pieces: list[int] = field(default_factory=list)
+    units: list[int] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+
+class DigestMaker:
+    """Makes the digests of one window."""
+
+    def __init__(
+        self,
+        log: SessionLog,
+        window: Window,
+        model: CitationModel,
+        prices: PriceProfile,
+        params: DigestParams = DIGEST_PARAMS,
+    ) -> None:
+        self._log = log
+        self._window = window
+        self._model = model
+        self._prices = prices
+        self._params = params
+
+    def lay(self, changed: Sequence[Entry], leaving: Set[int], *, prompt_tokens: int, worth: float) -> list[Entry]:
+        """The changed stretch of a window: entries that stay, and digests where entries leave.
+
+        The window holds what stays, and nothing of what leaves.
+
+        Args:
+            changed: entries from the first change on, in order.
+            leaving: numbers of those that leave.
+            prompt_tokens: of a request, for the price of a fault.
+            worth: the fault price factor; 0 leaves handles only.
+        """
+        prices = self._prices
+        fault = prices.read * prompt_tokens + prices.output * FAULT_CALL_TOKENS + prices.write * self._params.page_tokens
+        gain = worth * self._params.worth_factor * fault
+        rent = prices.read * self._params.horizon_calls + max(0.0, prices.write - prices.read)
+        shown: set[int] = set()
+        kept: dict[int, KeptLines] = {}
+        for entry in reversed(changed):  # newest first: an older line that stands again is not needed
+            if gain and (entry.number in leaving or entry.form is EntryForm.DIGEST):
+                for piece in reversed(entry.pieces):
+                    kept[piece] = self._lines_of(self._log.slices[piece], gain, rent, shown)
+        laid = self._join_runs(changed, leaving, kept)
+        return self._within_budget(laid)
+
+    def _join_runs(self, changed: Sequence[Entry], leaving: Set[int], kept: dict[int, KeptLines]) -> list[Entry]:
+        laid: list[Entry] = []
+        run: _Run | None = None
+        for entry in changed:
+            if entry.form is not EntryForm.DIGEST and entry.number not in leaving:
+                self._close(run, laid)
+                run = None
+                laid.append(entry)
+                continue
+            for piece in entry.pieces:
+                lines = kept.get(piece, KeptLines((), ()))
+                exchange = self._log.exchange_of(piece)
+                # Lines stand under the handle of their own exchange; stretches without lines share one.
+                if run is not None and run.exchange != exchange and (run.lines or lines.texts):
+                    self._close(run, laid)
+                    run = None
+                run = run or _Run(exchange)
+                run.exchange = exchange
+                run.pieces.append(piece)
+                run.units += lines.units
+                run.lines += lines.texts
+        self._close(run, laid)
+        return laid
+
+    def _close(self, run: _Run | None, laid: list[Entry]) -> None:
+        if run is None or not any(self._log.slices[piece].units for piece in run.pieces):
+            return  # thinking alone leaves nothing
+        text = "\n".join([f"[out: {' '.join(handle_ranges(self._log, run.pieces))}]", *run.lines])
+        units = dict.fromkeys(run.units)
+        laid.append(self._window.make(EntryForm.DIGEST, self._log.count(text), run.pieces, units, text=text))
+
+    def _lines_of(self, piece: Slice, gain: float, rent: float, shown: set[int]) -> KeptLines:
+        """Lines of a leaving slice that are worth their rent; notes them in ``shown``."""
+        log, params = self._log, self._params
+        chances = {
+            unit: chance
+            for unit in piece.units
+            if unit not in shown
+            and (chance := self._model.unit_probability(unit)) > params.least_probability
+            and not self._window.holds(unit)
+        }
+        units: list[int] = []
+        kept: list[str] = []
+        if not chances:
+            return KeptLines((), ())
+        for unit, chance in sorted(chances.items(), key=lambda item: (-item[1], item[0])):
+            if log.units[unit].kind is UnitKind.PATH and unit not in shown:
+                name = log.name_of(unit)
+                cost = 1 + 0.3 * len(name)
+                if chance * gain >= cost * rent:
+                    found = [n for run in token_runs(name) if (n := log.unit_id(run)) is not None]
+                    units += found
+                    shown.update(found)
+                    kept.append(name)
+        for line in slice_text(log, piece).split("\n"):
+            cost = 1 + 0.3 * len(line.strip())
+            if not params.least_line_tokens <= cost <= params.most_line_tokens:
+                continue
+            held = units_in(log, line)
+            chance = sum(chances.get(unit, 0.0) for unit in held if unit not in shown)
+            if chance and chance * gain >= cost * rent:
+                units += held
+                shown.update(held)
+                kept.append(line.strip())
+        return KeptLines(tuple(units), tuple(kept))
+
+    def _within_budget(self, laid: list[Entry]) -> list[Entry]:
+        """Drop the poorest digests of the stretch when all digests are over the budget."""
+        kept = self._window.entries
+        total = sum(entry.tokens for entry in (*kept, *laid) if entry.form is EntryForm.DIGEST)
+        # Entries of ``laid`` that are in the window are no digests, so nothing is counted twice.
+        if total <= self._params.budget_tokens:
+            return laid
+        digests = [entry for entry in laid if entry.form is EntryForm.DIGEST]
+        digests.sort(key=lambda entry: (self._worth_a_token(entry), entry.number))
+        dropped: set[int] = set()
+        for entry in digests:
+            if total <= self._params.budget_share * self._params.budget_tokens:
+                break
+            dropped.add(entry.number)
+            total -= entry.tokens
+        return [entry for entry in laid if entry.number not in dropped]
+
+    def _worth_a_token(self, entry: Entry) -> float:
+        return (sum(self._model.unit_probability(unit) for unit in entry.units) + 0.001) / entry.tokens
+
+
+def handle_ranges(log: SessionLog, pieces: Sequence[int]) -> list[str]:
+    """Handles of slices in order: ``p12`` for a block, ``p12-p20`` for several, ``p12#L40-88`` for some lines of one."""
+    told: list[str] = []
+    first_whole = last_whole = -1
+    place = 0
+    while place < len(pieces):
+        segment = log.segments[log.slices[pieces[place]].segment]
+        end = place
+        while end + 1 < len(pieces) and pieces[end + 1] == pieces[end] + 1 and pieces[end + 1] <= segment.slices[-1]:
+            end += 1
+        first, last = log.slices[pieces[place]], log.slices[pieces[end]]
+        place = end + 1
+        if (first.number, last.number) == (segment.slices[0], segment.slices[-1]):
+            if last_whole >= 0 and segment.number == last_whole + 1:
+                told[-1] = f"{log.handle(log.segments[first_whole])}-{log.handle(segment)}"
+            else:
+                told.append(log.handle(segment))
+                first_whole = segment.number
+            last_whole = segment.number
+            continue
+        line = segment.text.count("\n", 0, first.start) + 1
+        end_line = line + segment.text.count("\n", first.start, last.end - 1)
+        told.append(f"{log.handle(segment)}#L{line}-{end_line}")
+        last_whole = -1
+    return told
+
+
+def slice_text(log: SessionLog, piece: Slice) -> str:
+    """The slice as a reader sees it: a call's arguments without their JSON."""
+    block = log.segments[piece.segment].block
+    text = block.text[piece.start : piece.end]
+    if block.kind is not BlockKind.TOOL_CALL:
+        return text
+    if piece.start == 0 and piece.end == len(block.text):
+        return "\n".join(argument_texts(text))
+    return text.replace("\\n", "\n").replace('\\"', '"')
+
+
+def units_in(log: SessionLog, line: str) -> list[int]:
+    """Numbers of the evidence units that one line shows."""
+    names = dict.fromkeys(line_keys(line))
+    for token in sorted(evidence_tokens(line)):
+        names.update(dict.fromkeys(token_runs(token)))
+    return [number for name in names if (number := log.unit_id(name)) is not None]

@@ -1,0 +1,258 @@
+"""Pager: which slices of an agent session stay in the window, call by call (section 5.3 of the paging notes).
+
+Between two rewrites (an *epoch*) the window only grows at its tail, so that the provider's cached
+prefix stays byte-identical. A rewrite leaves out slices that will hardly be quoted again and leaves a
+digest in their place: a handle, and the lines that are still likely to be quoted. It is made when the rent of
+what could be left out has reached its price (ski rental, by depth), or when the cache is cold anyway, and only
+when the session's ledger can pay for it. A page fault brings a slice back at the tail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from context_gatekeeper.core.economics import PriceProfile, fault_price, rewrite_price
+from context_gatekeeper.core.ledger import NetLedger
+from context_gatekeeper.engine.citation import CitationModel
+from context_gatekeeper.engine.digest import DigestMaker
+from context_gatekeeper.engine.repeats import reference_to_window
+from context_gatekeeper.engine.session_log import SessionLog, Slice, SliceKind
+from context_gatekeeper.engine.window import EntryForm, Window
+
+__all__ = ["OURS", "OURS_CAREFUL", "OURS_FRUGAL", "Pager", "PagerParams", "Rewrite"]
+
+
+_USUAL_READ_PRICE = 0.1
+_USUAL_RESIDENT_TOKENS = 8000
+_USUAL_WINDOW_TOKENS = 28_000
+
+
+@dataclass(frozen=True, slots=True)
+class PagerParams:
+    """Numbers of the planner. ``fault_price_factor`` is the one knob of the user."""
+
+    fault_price_factor: float = 0.9
+    """What a page fault is worth in units of its own bill; with a target, where the steering starts."""
+    fault_target: float | None = 0.045
+    """Share of calls that may fault; the factor is steered to it. None: the factor stays."""
+    steering: float = 0.12
+    """Step of the factor's logarithm a call: up by this much at a fault, down by the target's share of it."""
+    factor_bounds: tuple[float, float] = (0.3, 8.0)
+    name_weight: float = 0.2
+    """Worth of a slice of which only a name may be quoted, beside one with a line."""
+    keep_calls: float = 8.0
+    """Calls whose rent a slice must be worth to stay at a rewrite."""
+    patience: float = 3.0
+    """Rent over price at which a rewrite is due."""
+    tail_tokens: int = 1000
+    """Newest part of the window, which always stays."""
+    short_user_tokens: int = 150
+    """A person's text up to this size always stays."""
+    every_calls: int = 2
+    """Calls between two looks at the window."""
+    overdraft: float = 0.01
+    """Share of the append-only bill by which a session's own may stand above it."""
+    reserve_faults: float = 1.0
+    """Page faults that the ledger must be able to pay beside a rewrite."""
+    digest: bool = True
+    refers: bool = True
+
+
+OURS = PagerParams()
+"""The headline: about one call in twenty faults."""
+OURS_FRUGAL = replace(OURS, fault_price_factor=0.5, fault_target=0.09)
+"""Cheaper, with about one fault in eleven calls."""
+OURS_CAREFUL = replace(OURS, fault_price_factor=1.5, fault_target=0.018)
+"""About one fault in fifty calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Record of one rewrite, for explanations and for the event feed."""
+
+    call: int
+    reason: str
+    """``cold`` (the cache had run out) or ``rent``."""
+    swapped_out: tuple[int, ...]
+    """Numbers of the slices that left."""
+    tokens_before: int
+    tokens_after: int
+    price: float
+    """Extra units of writing again what stands behind the first change."""
+
+
+class Pager:
+    """Keeps one session's window.
+
+    Args:
+        log: the session; only read.
+        prices: what the provider charges.
+        resident_tokens: system text and tools, in front of the window, never cut.
+        params: the numbers.
+    """
+
+    def __init__(
+        self, log: SessionLog, prices: PriceProfile, *, resident_tokens: int, params: PagerParams = OURS
+    ) -> None:
+        self.window = Window(log)
+        self.ledger = NetLedger()
+        self.rewrites: list[Rewrite] = []
+        self.fault_price_factor = params.fault_price_factor
+        if params.fault_target is not None:
+            self.fault_price_factor *= _start_correction(prices, resident_tokens)
+        self.swapped_out_at: dict[int, int] = {}
+        """Slice -> call at which it left last."""
+        self._log = log
+        self._prices = prices
+        self._resident_tokens = resident_tokens
+        self._params = params
+        self._model = CitationModel(log)
+        self._digests = DigestMaker(log, self.window, self._model, prices)
+        self._idle_since: dict[int, int] = {}
+        self._faulted = False
+        self._rested_on: dict[int, list[int]] = {}
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Of the next request."""
+        return self._resident_tokens + self.window.tokens
+
+    def add(self, pieces: Iterable[Slice]) -> None:
+        """Put new slices at the tail."""
+        for piece in pieces:
+            found = reference_to_window(self._log, self.window, piece) if self._params.refers else None
+            if found is None:
+                self.window.append(self.window.make(EntryForm.RAW, piece.tokens, [piece.number]))
+                continue
+            self.window.append(found.entry)
+            for older in found.rests_on:
+                self._rested_on.setdefault(older, []).append(piece.number)
+
+    def fault(self, pieces: Sequence[int]) -> None:
+        """Bring slices back whole, at the tail."""
+        for number in pieces:
+            self.window.append(self.window.make(EntryForm.RECALLED, self._log.slices[number].tokens, [number]))
+        self._faulted = True
+
+    def prepare(self, *, is_cold: bool) -> Rewrite | None:
+        """Decide, before a call, whether to rewrite the window; the rewrite's record when it was done.
+
+        Args:
+            is_cold: the provider's cache has run out, so that everything is written again anyway.
+        """
+        self._steer()
+        if not self._prices.has_cache:
+            is_cold = True
+        if not self._can_pay_off() or (self._log.calls % self._params.every_calls and not is_cold):
+            return None
+        idle = self._idle_entries()
+        cut = self._first_change(idle, is_cold=is_cold)
+        return None if cut is None else self._rewrite(cut, idle, is_cold=is_cold)
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _can_pay_off(self) -> bool:
+        """A prefix that is read for nothing costs no rent."""
+        return self._prices.read > 0
+
+    def _steer(self) -> None:
+        """Move the price of a fault towards the target share of faults."""
+        target = self._params.fault_target
+        if target is not None and self._log.calls:
+            step = self._params.steering
+            factor = self.fault_price_factor * (1 + step) ** ((1.0 if self._faulted else 0.0) - target)
+            low, high = self._params.factor_bounds
+            self.fault_price_factor = min(high, max(low, factor))
+        self._faulted = False
+
+    def _idle_entries(self) -> set[int]:
+        """Numbers of the entries that are not worth their rent."""
+        params, prices, log = self._params, self._prices, self._log
+        entries = self.window.entries
+        tail, last = 0, len(entries)
+        while last and tail < params.tail_tokens:
+            last -= 1
+            tail += entries[last].tokens
+        price = fault_price(prices, self.prompt_tokens, 0)
+        idle: set[int] = set()
+        for entry in entries[:last]:
+            if not entry.is_whole and entry.form is not EntryForm.REFERENCE:
+                continue
+            piece = log.slices[entry.pieces[0]]
+            kind = log.segments[piece.segment].kind
+            if kind is SliceKind.USER and piece.tokens <= params.short_user_tokens:
+                continue
+            risk = 0.0
+            if kind is not SliceKind.THINKING:
+                risk = self._worth(piece.number) * (price + prices.write * piece.tokens)
+            if risk * self.fault_price_factor < piece.tokens * prices.read * params.keep_calls:
+                idle.add(entry.number)
+                self._idle_since.setdefault(entry.number, log.calls)
+            else:
+                self._idle_since.pop(entry.number, None)
+        return idle
+
+    def _worth(self, number: int) -> float:
+        """Probability that the slice, or one that refers to it, is quoted soon; a mere name counts less."""
+        worth = 0.0
+        for piece in (number, *self._rested_on.get(number, ())):
+            by_line, by_name = self._model.slice_probabilities(self._log.slices[piece])
+            worth = max(worth, by_line + self._params.name_weight * by_name)
+        return worth
+
+    def _first_change(self, idle: set[int], *, is_cold: bool) -> int | None:
+        """Place of the first entry that a rewrite would change; None when no rewrite is due or affordable."""
+        if not idle:
+            return None
+        prices, now = self._prices, self._log.calls
+        reserve = self._params.reserve_faults * fault_price(prices, self.prompt_tokens, 0)
+        rent, stay = 0.0, 0
+        found = None
+        for place in range(len(self.window.entries) - 1, -1, -1):
+            entry = self.window.entries[place]
+            if entry.number not in idle:
+                stay += entry.tokens
+                continue
+            rent += prices.read * entry.tokens * (now - self._idle_since[entry.number] + 2)
+            price = 0.0 if is_cold else rewrite_price(prices, stay)
+            is_due = is_cold or rent >= self._params.patience * price
+            if is_due and self.ledger.can_afford(price + reserve, self._params.overdraft):
+                found = place
+        return found
+
+    def _rewrite(self, cut: int, idle: set[int], *, is_cold: bool) -> Rewrite:
+        entries, before = self.window.entries, self.window.tokens
+        changed = entries[cut:]
+        leaving = [entry for entry in changed if entry.number in idle]
+        staying = [entry for entry in changed if entry.number not in idle]
+        for entry in leaving:
+            self._idle_since.pop(entry.number, None)
+            self.swapped_out_at[entry.pieces[0]] = self._log.calls
+        worth = self.fault_price_factor if self._params.digest else 0.0
+        prompt_tokens = self.prompt_tokens
+        self.window.replace_all(entries[:cut] + staying)
+        self.window.replace_all(
+            entries[:cut] + self._digests.lay(changed, idle, prompt_tokens=prompt_tokens, worth=worth)
+        )
+        record = Rewrite(
+            self._log.calls,
+            "cold" if is_cold else "rent",
+            tuple(entry.pieces[0] for entry in leaving),
+            before,
+            self.window.tokens,
+            0.0 if is_cold else rewrite_price(self._prices, sum(entry.tokens for entry in staying)),
+        )
+        self.rewrites.append(record)
+        return record
+
+
+def _start_correction(prices: PriceProfile, resident_tokens: int) -> float:
+    """Where the steering starts, beside a read price of .1 and a resident part of 8K.
+
+    The bill of a fault grows with the read price and the prompt, the chance of one does not: where it is
+    dear, more must be paid to see as few; measured at .025, .1 and 1, and at 8K and 40K.
+    """
+    prompt = _USUAL_WINDOW_TOKENS + resident_tokens
+    usual = _USUAL_WINDOW_TOKENS + _USUAL_RESIDENT_TOKENS
+    return float((prices.read / _USUAL_READ_PRICE * usual / prompt) ** 0.5)

@@ -1,0 +1,145 @@
+"""Repeated text: a new tool result whose lines already stand in the window is sent as a reference to them.
+
+Rule 1 of section 5.3 of the paging notes: a run of at least 40 tokens of unchanged lines becomes a reference of a few
+tokens; the other lines are sent as they are. The older text is not touched, so the cached prefix is not either.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from context_gatekeeper.core.evidence import bare_line
+from context_gatekeeper.engine.digest import slice_text, units_in
+from context_gatekeeper.engine.session_log import OUTPUT_KINDS, SessionLog, Slice, SliceKind
+from context_gatekeeper.engine.window import Entry, EntryForm, Window
+
+__all__ = ["REPEAT_PARAMS", "RepeatParams", "reference_to_window"]
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatParams:
+    """Numbers of the references."""
+
+    least_run_tokens: float = 40.0
+    """A shorter run of repeated lines is sent as it is."""
+    reference_tokens: int = 12
+    """About what ``[= p45#L12-60]`` takes."""
+    most_share: float = 0.6
+    """The entry with references must not be larger than this share of the slice."""
+    most_holders: int = 6
+    """Older slices that are compared."""
+
+
+REPEAT_PARAMS = RepeatParams()
+
+
+_MOST_PLACES = 8
+"""Of one line among the older ones: an empty line or a bracket stands everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A new slice as it is sent, and the older slices that it now rests on."""
+
+    entry: Entry
+    rests_on: tuple[int, ...]
+
+
+def reference_to_window(
+    log: SessionLog, window: Window, piece: Slice, params: RepeatParams = REPEAT_PARAMS
+) -> Reference | None:
+    """The slice with references for what stands in the window; None when it is sent whole.
+
+    Never for what a model or a person wrote, nor for failed results. The window does not hold the slice yet.
+    """
+    segment = log.segments[piece.segment]
+    if segment.kind in OUTPUT_KINDS or segment.kind is SliceKind.USER or segment.block.is_error:
+        return None
+    if piece.tokens < params.least_run_tokens + params.reference_tokens:
+        return None
+    holders = _older_holders(log, window, piece, params.most_holders)
+    if not holders:
+        return None
+    older = _OlderLines(log, holders)
+    kept: list[str] = []
+    shown: list[str] = []
+    lines = slice_text(log, piece).split("\n")
+    place = 0
+    share = piece.tokens / max(1, piece.end - piece.start)
+    while place < len(lines):
+        run = older.longest_run(lines, place)
+        size = share * sum(len(line) + 1 for line in lines[place : place + run.length])
+        if size >= params.least_run_tokens:
+            kept.append(f"[= {run.handle(log)}]")
+            place += run.length
+        else:
+            stay = max(1, run.length)
+            kept += lines[place : place + stay]
+            shown += lines[place : place + stay]
+            place += stay
+    text = "\n".join(kept)
+    tokens = log.count(text)
+    if tokens > params.most_share * piece.tokens:
+        return None
+    units = dict.fromkeys(unit for line in shown for unit in units_in(log, line))
+    return Reference(window.make(EntryForm.REFERENCE, tokens, [piece.number], units, text=text), tuple(holders))
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeat:
+    """Consecutive lines of a new slice that stand consecutively in an older one."""
+
+    length: int
+    segment: int = -1
+    first_line: int = 0
+    """From 1, in the older block."""
+
+    def handle(self, log: SessionLog) -> str:
+        """Where they stand."""
+        return f"{log.handle(log.segments[self.segment])}#L{self.first_line}-{self.first_line + self.length - 1}"
+
+
+class _OlderLines:
+    """Lines of older slices, to find repeats in."""
+
+    def __init__(self, log: SessionLog, pieces: list[int]) -> None:
+        self._blocks: list[tuple[int, int, list[str]]] = []
+        self._places: dict[str, list[tuple[int, int]]] = {}
+        for number in pieces:
+            piece = log.slices[number]
+            segment = log.segments[piece.segment]
+            lines = [bare_line(line) for line in slice_text(log, piece).split("\n")]
+            first_line = segment.text.count("\n", 0, piece.start) + 1
+            for place, line in enumerate(lines):
+                found = self._places.setdefault(line, [])
+                if len(found) < _MOST_PLACES:
+                    found.append((len(self._blocks), place))
+            self._blocks.append((segment.number, first_line, lines))
+
+    def longest_run(self, lines: list[str], start: int) -> _Repeat:
+        """The longest run of older lines that ``lines`` repeats from ``start`` on; length 0 for none. Ties: the first."""
+        best = _Repeat(0)
+        for block, place in self._places.get(bare_line(lines[start]), ()):
+            segment, first_line, older = self._blocks[block]
+            length = 1
+            while (
+                start + length < len(lines)
+                and place + length < len(older)
+                and bare_line(lines[start + length]) == older[place + length]
+            ):
+                length += 1
+            if length > best.length:
+                best = _Repeat(length, segment, first_line + place)
+        return best
+
+
+def _older_holders(log: SessionLog, window: Window, piece: Slice, most: int) -> list[int]:
+    """Whole older slices in the window that hold most of the slice's units."""
+    shared: Counter[int] = Counter()
+    for unit in piece.units:
+        for holder in reversed(log.units[unit].holders):
+            if holder != piece.number and window.holds_piece(holder):
+                shared[holder] += 1
+                break
+    return [number for number, _ in shared.most_common(most)]

@@ -1,0 +1,126 @@
+"""Window: what is in the next request, entry by entry, and which evidence units can be read there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from context_gatekeeper.core.evidence import token_halves
+from context_gatekeeper.engine.session_log import SessionLog, UnitKind
+
+__all__ = ["Entry", "EntryForm", "Window"]
+
+
+class EntryForm(StrEnum):
+    """How a slice, or what is left of it, stands in the window."""
+
+    RAW = "raw"
+    RECALLED = "recalled"
+    """Whole again, at the tail, after a fault."""
+    REFERENCE = "reference"
+    """New lines, and references to those that stand in the window already."""
+    DIGEST = "digest"
+    """A handle and some of its lines, verbatim."""
+    HEAD = "head"
+    NOTE = "note"
+    """Text of ours: a summary, a placeholder."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One stretch of the request. Never changed: another text is another entry."""
+
+    number: int
+    """Identity: equal numbers mean equal bytes."""
+    form: EntryForm
+    tokens: int
+    pieces: tuple[int, ...] = ()
+    """Numbers of the slices it stands for: one when it is whole, a run of neighbours in a digest, none in a note."""
+    units: tuple[int, ...] = ()
+    """Units that can be read in it, for a form that is not whole."""
+    words: tuple[int, ...] = ()
+    """Units that stand in it as bare words, without their line."""
+    text: str = ""
+    """What stands there, where that is not the slice's own text."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the slice's own text stands there."""
+        return self.form in (EntryForm.RAW, EntryForm.RECALLED)
+
+
+class Window:
+    """Entries in the order in which they are sent, behind the resident part."""
+
+    def __init__(self, log: SessionLog) -> None:
+        self.entries: list[Entry] = []
+        self.tokens = 0
+        """Of the entries; the resident part is not counted."""
+        self._log = log
+        self._whole: set[int] = set()
+        self._shown: set[int] = set()
+        self._words: set[int] = set()
+        self._last = 0
+
+    def make(
+        self,
+        form: EntryForm,
+        tokens: int,
+        pieces: Iterable[int] = (),
+        units: Iterable[int] = (),
+        words: Iterable[int] = (),
+        text: str = "",
+    ) -> Entry:
+        """A new entry, not in the window yet."""
+        self._last += 1
+        return Entry(self._last, form, tokens, tuple(pieces), tuple(units), tuple(words), text)
+
+    def append(self, entry: Entry) -> None:
+        """Put an entry at the tail."""
+        self.entries.append(entry)
+        self._count(entry)
+
+    def replace_all(self, entries: list[Entry]) -> None:
+        """Lay the window anew."""
+        self.entries = entries
+        self.tokens = 0
+        self._whole.clear()
+        self._shown.clear()
+        self._words.clear()
+        for entry in entries:
+            self._count(entry)
+
+    def holds_piece(self, piece: int) -> bool:
+        """Whether the slice is there whole."""
+        return piece in self._whole
+
+    def holds(self, unit: int, *, by_words: bool = False) -> bool:
+        """Whether the unit can be read in the window.
+
+        In a whole slice, in a line or path of a digest or head, or composed of two tokens that can.
+        ``by_words``: bare words of a digest count too.
+        """
+        if self._stands(unit, by_words):
+            return True
+        record = self._log.units[unit]
+        if record.kind is UnitKind.LINE:
+            return False
+        for left, right in token_halves(self._log.name_of(unit)):
+            first, second = self._log.unit_id(left), self._log.unit_id(right)
+            if first is not None and second is not None and self._stands(first, by_words) and self._stands(second, by_words):
+                return True
+        return False
+
+    def _stands(self, unit: int, by_words: bool = False) -> bool:
+        if unit in self._shown or (by_words and unit in self._words):
+            return True
+        whole = self._whole
+        return any(holder in whole for holder in reversed(self._log.units[unit].holders))
+
+    def _count(self, entry: Entry) -> None:
+        self.tokens += entry.tokens
+        if entry.is_whole:
+            self._whole.update(entry.pieces)
+        self._shown.update(entry.units)
+        self._words.update(entry.words)

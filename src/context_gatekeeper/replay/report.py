@@ -1,0 +1,167 @@
+"""One replay from files to figures: what `cgk replay` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from context_gatekeeper.core.economics import PRICES, PRICES_AS_OF, PriceProfile
+from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.replay.catalogue import POLICY_NAMES, policy_makers
+from context_gatekeeper.replay.checks import SessionChecks, check_session
+from context_gatekeeper.replay.figures import SessionFigures, policy_figures
+from context_gatekeeper.replay.policies import Ours
+from context_gatekeeper.replay.run import (
+    APPEND_ONLY,
+    ReplayOptions,
+    ReplaySession,
+    chain_sessions,
+    replay_session,
+    token_factor,
+)
+from context_gatekeeper.types import AgentSession
+
+__all__ = ["DEFAULT_POLICIES", "ReplayReport", "ReplaySettings", "replay_files"]
+
+DEFAULT_POLICIES = (APPEND_ONLY, "mask-60k", "auto-compact-160k", "slim-2k", "ours", "clairvoyant-seen")
+"""Shown unless others are named: the reference, the rivals, ours, the bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """What a replay compares, and how it bills.
+
+    Raises:
+        ConfigError: a name that there is none of, or a number out of range.
+    """
+
+    policies: tuple[str, ...] = DEFAULT_POLICIES
+    """Of `POLICY_NAMES`; ``all`` stands for every one. Append-only is always among them."""
+    prices: str = "anthropic-5m"
+    resident_tokens: int | None = 8000
+    """System text and tools, in every prompt; None: as the first call's usage shows."""
+    fault_price: float | None = None
+    """Fixes the knob of our policies."""
+    fault_target: float | None = None
+    """Share of faulting calls that they steer to."""
+    uses_gaps: bool = False
+    """Whether real gaps between calls let the cache go cold."""
+    min_calls: int = 1
+    """Shorter sessions are left out."""
+    chain_calls: int = 0
+    """Join the sessions of a file to chains of so many calls; 0: replay each alone."""
+
+    def __post_init__(self) -> None:
+        for name in self.policies:
+            if name not in (*POLICY_NAMES, "all"):
+                raise ConfigError(
+                    f"policy {name!a}", "there is none of this name", f"use all, or some of {', '.join(POLICY_NAMES)}"
+                )
+        if self.prices not in PRICES:
+            raise ConfigError(
+                f"price profile {self.prices!a}", "there is none of this name", f"use one of {', '.join(PRICES)}"
+            )
+        numbers = (
+            ("resident_tokens", self.resident_tokens or 0, 0, 10_000_000),
+            ("fault_price", 1.0 if self.fault_price is None else self.fault_price, 0.0, 1000.0),
+            ("fault_target", 0.05 if self.fault_target is None else self.fault_target, 0.0, 1.0),
+            ("min_calls", self.min_calls, 0, 10_000_000),
+            ("chain_calls", self.chain_calls, 0, 10_000_000),
+        )
+        for name, number, low, high in numbers:
+            if not low <= number <= high:
+                raise ConfigError(f"{name} {number!a}", "it is out of range", f"pass {low:g} to {high:g}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The policies to run, append-only first."""
+        wanted = POLICY_NAMES if "all" in self.policies else self.policies
+        return tuple(dict.fromkeys((APPEND_ONLY, *wanted)))
+
+    @property
+    def price_profile(self) -> PriceProfile:
+        """The prices."""
+        return PRICES[self.prices]
+
+
+@dataclass(slots=True)
+class ReplayReport:
+    """Everything a replay found out."""
+
+    settings: ReplaySettings
+    sessions: dict[str, list[SessionFigures]] = field(default_factory=dict)
+    """Policy -> its figures, session by session, in the same order for all."""
+    checks: SessionChecks = field(default_factory=SessionChecks)
+    prefix_breaks: int = 0
+    """Requests of ours that changed what was sent before outside a declared epoch."""
+
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """The contract's figures, policy by policy."""
+        reference = self.sessions.get(APPEND_ONLY, [])
+        return {name: policy_figures(listed, reference) for name, listed in self.sessions.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, the keys of the contract and some more."""
+        reference = self.sessions.get(APPEND_ONLY, [])
+        return {
+            "sessions": len(reference),
+            "calls": sum(len(session.call_units) for session in reference),
+            "prices": self.settings.prices,
+            "prices_as_of": PRICES_AS_OF,
+            "policies": self.figures(),
+            "expand_exact": self.checks.expand_exact,
+            "prefix_breaks_outside_epochs": self.prefix_breaks,
+            "unverifiable_card_entries": self.checks.unverifiable_card_entries,
+            "card_entries": self.checks.card_entries,
+        }
+
+
+def replay_files(
+    files: Sequence[Sequence[AgentSession]],
+    settings: ReplaySettings,
+    *,
+    on_session: Callable[[int, int], None] = lambda done, total: None,
+) -> ReplayReport:
+    """Replay the sessions of several files.
+
+    Args:
+        files: for each file its sessions; token estimates are calibrated file by file.
+        settings: what to compare.
+        on_session: hears after each session how many are done, of how many.
+
+    Raises:
+        ConfigError: no session has enough calls.
+    """
+    work: list[tuple[ReplaySession, float]] = []
+    for sessions in files:
+        factor = token_factor(sessions)
+        if settings.chain_calls:
+            items = chain_sessions(sessions, settings.chain_calls)
+        else:
+            items = [ReplaySession(session) for session in sessions]
+        work += [(item, factor) for item in items if item.calls >= max(1, settings.min_calls)]
+    if not work:
+        raise ConfigError(
+            "sessions to replay", "none has enough model calls", "lower --min-calls or --chain, or pass other files"
+        )
+    report = ReplayReport(settings)
+    for done, (item, factor) in enumerate(work, 1):
+        _replay(item, factor, settings, report)
+        on_session(done, len(work))
+    return report
+
+
+def _replay(item: ReplaySession, factor: float, settings: ReplaySettings, report: ReplayReport) -> None:
+    prices = settings.price_profile
+    options = ReplayOptions(prices, settings.resident_tokens, settings.uses_gaps, factor)
+    makers = policy_makers(
+        settings.names, item.session, prices, fault_price=settings.fault_price, fault_target=settings.fault_target
+    )
+    figures, policies, log = replay_session(item, makers, options)
+    for name, found in figures.items():
+        report.sessions.setdefault(name, []).append(found)
+    for name, policy in policies.items():
+        if isinstance(policy, Ours):
+            report.prefix_breaks += figures[name].prefix_breaks
+            report.checks.add(check_session(item.session, log, policy.pager))
