@@ -18,9 +18,23 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from platformdirs import user_config_path, user_data_path
+
 from context_gatekeeper.errors import ConfigError
 
-__all__ = ["PROVIDERS", "Config", "Origin", "Provider", "Setting", "load_config", "read_env_file"]
+__all__ = [
+    "PROVIDERS",
+    "Config",
+    "Origin",
+    "Provider",
+    "Setting",
+    "default_sealed_folder",
+    "default_store",
+    "load_config",
+    "read_env_file",
+]
+
+_APPLICATION = "context-gatekeeper"
 
 ENV_FILE = ".env"
 TOML_FILE = "context-gatekeeper.toml"
@@ -104,6 +118,10 @@ class Config:
     """Seconds that the service may stay silent, > 0."""
     max_tokens: int = 4096
     """Longest answer where the API wants a limit."""
+    redaction: str = "keep"
+    """What becomes of well-known secrets in pages of agents: ``keep`` (sealed apart), ``drop`` or ``off``."""
+    sealed_folder: str | None = None
+    """Where secrets are sealed; None for `default_sealed_folder`."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Variable name -> value, of the providers' own variables."""
     origins: Mapping[str, Setting] = field(default_factory=dict, repr=False)
@@ -112,7 +130,8 @@ class Config:
 
 _DEFAULTS = Config()
 _NUMBERS: Mapping[str, type] = {"budget": int, "max_tokens": int, "timeout": float}
-_TEXTS = ("profile", "store", "session", "provider", "model", "api_key")
+_TEXTS = ("profile", "store", "session", "provider", "model", "api_key", "redaction", "sealed_folder")
+_PATHS = frozenset(("store", "sealed_folder"))
 _SETTINGS = (*_NUMBERS, *_TEXTS)
 _PROVIDER_VARIABLES = frozenset(
     name
@@ -156,6 +175,16 @@ def load_config(
     values = {name: setting.value for name, setting in found.items()}
     shown = {name: setting for name, setting in found.items() if name != "api_key"}
     return Config(**values, secrets=secrets, origins=shown)
+
+
+def default_store() -> Path:
+    """The file that keeps the pages of agents where nobody names one: in the user's data folder."""
+    return user_data_path(_APPLICATION, appauthor=False) / "pages.db"
+
+
+def default_sealed_folder() -> Path:
+    """Where secrets are sealed where nobody names a folder: in the user's folder for settings, away from the pages."""
+    return user_config_path(_APPLICATION, appauthor=False) / "sealed"
 
 
 def read_env_file(path: Path) -> dict[str, str]:
@@ -245,7 +274,7 @@ def _checked(name: str, value: Any, where: str) -> Any:
         if not isinstance(value, str):
             raise ConfigError(where, f"{value!r} is no text", "put it in quotes")
         # No shell has done it for a value in a file or behind an "=".
-        return str(Path(value).expanduser()) if name == "store" and value.startswith("~") else value
+        return str(Path(value).expanduser()) if name in _PATHS and value.startswith("~") else value
     try:
         if isinstance(value, bool):
             raise ValueError

@@ -6,7 +6,6 @@ left out and by which handle they come. Of a text without any of the query's ter
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from context_gatekeeper.core.anchor import scan_anchors
@@ -19,6 +18,8 @@ _LINE_CHARS = 600
 """A longer line is cut there, and says so."""
 _READ_CHARS = 4000
 """Of a longer line only the beginning is looked at."""
+_MOST_READ_CHARS = 1 << 18
+"""Of a longer text only the lines at its beginning are looked at: a quarter of a second."""
 _CONTEXT_LINES = 1
 
 
@@ -48,7 +49,11 @@ def excerpt(text: str, weights: Mapping[str, float], *, most_chars: int, handle:
 def _chosen(lines: Sequence[str], weights: Mapping[str, float], most_chars: int) -> list[int]:
     """Numbers of the lines shown, from 0, ascending; the heaviest first while there is room, ties to the earlier."""
     worth: dict[int, float] = {}
+    read = 0
     for number, line in enumerate(lines):
+        read += len(line)
+        if read > _MOST_READ_CHARS:
+            break
         if line:
             held = scan_anchors(line[:_READ_CHARS]).counts
             gained = sum(weight for term, weight in weights.items() if term in held)

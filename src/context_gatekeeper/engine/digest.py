@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from context_gatekeeper.core.economics import FAULT_CALL_TOKENS, PriceProfile
 from context_gatekeeper.core.evidence import argument_texts, evidence_tokens, line_keys, token_runs
+from context_gatekeeper.core.tokens import TOOL_CALL_TOKENS
 from context_gatekeeper.engine.citation import CitationModel
 from context_gatekeeper.engine.session_log import SessionLog, Slice, UnitKind
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
@@ -127,8 +128,19 @@ class DigestMaker:
         if run is None or not any(self._log.slices[piece].units for piece in run.pieces):
             return  # thinking alone leaves nothing
         text = "\n".join([f"[out: {' '.join(handle_ranges(self._log, run.pieces))}]", *run.lines])
+        frames = TOOL_CALL_TOKENS * len(self._calls_left_open(run.pieces))
         units = dict.fromkeys(run.units)
-        laid.append(self._window.make(EntryForm.DIGEST, self._log.count(text), run.pieces, units, text=text))
+        laid.append(self._window.make(EntryForm.DIGEST, self._log.count(text) + frames, run.pieces, units, text=text))
+
+    def _calls_left_open(self, pieces: Sequence[int]) -> set[int]:
+        """Blocks of calls among the slices, whose frame stays because their result does."""
+        log = self._log
+        answered = set()
+        for segment in {log.slices[piece].segment for piece in pieces}:
+            for result in log.results_of(log.segments[segment]):
+                if any(self._window.holds_piece(number) for number in result.slices):
+                    answered.add(segment)
+        return answered
 
     def _lines_of(self, piece: Slice, gain: float, rent: float, shown: set[int]) -> KeptLines:
         """Lines of a leaving slice that are worth their rent; notes them in ``shown``."""

@@ -221,6 +221,7 @@ class SessionImporter:
             "id": session.session_id,
             "source": session.source,
             "folder": session.working_folder,
+            "owner": self._owner,
             "events": [[event.kind, event.time, event.prompt_tokens] for event in session.events],
         }
         self._store.set_setting(self._pool, name, AGENT_SETTING, self._redact_text(json.dumps(told)))

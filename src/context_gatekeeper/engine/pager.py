@@ -9,16 +9,19 @@ when the session's ledger can pay for it. A page fault brings a slice back at th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
-from context_gatekeeper.core.economics import PriceProfile, fault_price, rewrite_price
+from context_gatekeeper.core.economics import PriceProfile, call_price, fault_price, rewrite_price
+from context_gatekeeper.core.heat import FaultHistory
 from context_gatekeeper.core.ledger import NetLedger
+from context_gatekeeper.core.slimming import head_view, should_slim_at_birth
 from context_gatekeeper.engine.citation import CitationModel
-from context_gatekeeper.engine.digest import DigestMaker
+from context_gatekeeper.engine.digest import DigestMaker, handle_ranges, units_in
+from context_gatekeeper.engine.plan import ContextPlan, PlannedDeparture, PlannedEntry
 from context_gatekeeper.engine.repeats import reference_to_window
-from context_gatekeeper.engine.session_log import SessionLog, Slice, SliceKind
-from context_gatekeeper.engine.window import EntryForm, Window
+from context_gatekeeper.engine.session_log import OUTPUT_KINDS, SessionLog, Slice, SliceKind
+from context_gatekeeper.engine.window import Entry, EntryForm, Window
 
 __all__ = ["OURS", "OURS_CAREFUL", "OURS_FRUGAL", "Pager", "PagerParams", "Rewrite"]
 
@@ -49,6 +52,10 @@ class PagerParams:
     """Newest part of the window, which always stays."""
     short_user_tokens: int = 150
     """A person's text up to this size always stays."""
+    short_call_tokens: int = 100
+    """A call up to this size stays as long as its result does."""
+    other_task_share: float = 0.1
+    """Of a request that other tasks than the running one may fill."""
     every_calls: int = 2
     """Calls between two looks at the window."""
     overdraft: float = 0.01
@@ -65,6 +72,18 @@ OURS_FRUGAL = replace(OURS, fault_price_factor=0.5, fault_target=0.09)
 """Cheaper, with about one fault in eleven calls."""
 OURS_CAREFUL = replace(OURS, fault_price_factor=1.5, fault_target=0.018)
 """About one fault in fifty calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Why a slice stays in the window or may leave it."""
+
+    stays: bool
+    reason: str
+    risk: float = 0.0
+    """Expected units of a fault when it leaves, before the factor."""
+    rent: float = 0.0
+    """Units that keeping it costs over the calls it must be worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +122,9 @@ class Pager:
             self.fault_price_factor *= _start_correction(prices, resident_tokens)
         self.swapped_out_at: dict[int, int] = {}
         """Slice -> call at which it left last."""
+        self.faults: FaultHistory[int] = FaultHistory()
+        self.refetched_hot_slices = 0
+        """Slices fetched again a few calls after they had left: the price of wrong swaps."""
         self._log = log
         self._prices = prices
         self._resident_tokens = resident_tokens
@@ -111,6 +133,9 @@ class Pager:
         self._digests = DigestMaker(log, self.window, self._model, prices)
         self._idle_since: dict[int, int] = {}
         self._faulted = False
+        self._faults_in_epoch = 0
+        self._sent: list[int] = []
+        self._sent_before: list[int] = []
         self._rested_on: dict[int, list[int]] = {}
 
     @property
@@ -118,9 +143,26 @@ class Pager:
         """Of the next request."""
         return self._resident_tokens + self.window.tokens
 
+    def other_task_tokens(self) -> int:
+        """Tokens in the window that belong to other tasks than the running one."""
+        slices = self._log.slices
+        return sum(
+            entry.tokens
+            for entry in self.window.entries
+            if entry.is_whole and self._log.is_of_other_task(slices[entry.pieces[0]])
+        )
+
     def add(self, pieces: Iterable[Slice]) -> None:
-        """Put new slices at the tail."""
+        """Put new slices at the tail: whole, by reference to what stands in the window, or as the head of a huge result."""
+        slimmed = -1
         for piece in pieces:
+            if piece.segment == slimmed:
+                continue
+            head = self._head(piece)
+            if head is not None:
+                self.window.append(head)
+                slimmed = piece.segment
+                continue
             found = reference_to_window(self._log, self.window, piece) if self._params.refers else None
             if found is None:
                 self.window.append(self.window.make(EntryForm.RAW, piece.tokens, [piece.number]))
@@ -130,9 +172,12 @@ class Pager:
                 self._rested_on.setdefault(older, []).append(piece.number)
 
     def fault(self, pieces: Sequence[int]) -> None:
-        """Bring slices back whole, at the tail."""
+        """Bring slices back whole, at the tail. One that keeps coming back stays for a while."""
         for number in pieces:
+            verdict = self.faults.faulted(number, self._log.calls)
+            self.refetched_hot_slices += verdict.refetched
             self.window.append(self.window.make(EntryForm.RECALLED, self._log.slices[number].tokens, [number]))
+            self._faults_in_epoch += 1
         self._faulted = True
 
     def prepare(self, *, is_cold: bool) -> Rewrite | None:
@@ -142,6 +187,14 @@ class Pager:
             is_cold: the provider's cache has run out, so that everything is written again anyway.
         """
         self._steer()
+        self._sent_before = self._sent
+        rewrite = self._decide(is_cold=is_cold)
+        self._sent = [entry.number for entry in self.window.entries]
+        if rewrite is not None:
+            self._faults_in_epoch = 0
+        return rewrite
+
+    def _decide(self, *, is_cold: bool) -> Rewrite | None:
         if not self._prices.has_cache:
             is_cold = True
         if not self._can_pay_off() or (self._log.calls % self._params.every_calls and not is_cold):
@@ -150,7 +203,80 @@ class Pager:
         cut = self._first_change(idle, is_cold=is_cold)
         return None if cut is None else self._rewrite(cut, idle, is_cold=is_cold)
 
+    def plan(self) -> ContextPlan:
+        """The record of the window as it stands, for the request that `prepare` was last called for."""
+        price = fault_price(self._prices, self.prompt_tokens, 0)
+        rewritten = self.rewrites[-1] if self.rewrites and self.rewrites[-1].call == self._log.calls else None
+        common = self._common_tokens()
+        written = self.window.tokens - common
+        return ContextPlan(
+            call=self._log.calls,
+            epoch=len(self.rewrites),
+            rewrite=rewritten.reason if rewritten is not None else "",
+            resident_tokens=self._resident_tokens,
+            window_tokens=self.window.tokens,
+            written_tokens=written,
+            expected_units=call_price(self._prices, self._resident_tokens + common, written, 0, 0),
+            fault_price_factor=self.fault_price_factor,
+            faults_since_rewrite=self._faults_in_epoch,
+            saved_units=self.ledger.saved,
+            running_task=self._log.tasks.running_task or "",
+            entries=tuple(self._planned(place, entry, price) for place, entry in enumerate(self.window.entries)),
+            departures=self._departures(),
+        )
+
     # -- inside -----------------------------------------------------------------------------
+
+    def _common_tokens(self) -> int:
+        """Tokens of the prefix that the last prepared request had too."""
+        common = 0
+        for entry, number in zip(self.window.entries, self._sent_before, strict=False):
+            if entry.number != number:
+                break
+            common += entry.tokens
+        return common
+
+    def _planned(self, place: int, entry: Entry, price: float) -> PlannedEntry:
+        log = self._log
+        handle = " ".join(handle_ranges(log, entry.pieces))
+        if entry.form in (EntryForm.DIGEST, EntryForm.HEAD):
+            reason = "left, but for lines likely to be needed" if "\n" in entry.text else "left; the handle gives it back"
+            reason = "too long to be sent whole" if entry.form is EntryForm.HEAD else reason
+            return PlannedEntry(handle, entry.form.value, "", "", "", entry.tokens, reason, 0.0, 0.0)
+        piece = log.slices[entry.pieces[0]]
+        segment = log.segments[piece.segment]
+        verdict = self._judge(entry, price)
+        idle_since = self._idle_since.get(entry.number)
+        if place >= self._tail_start():
+            reason = "the newest part"
+        elif idle_since is not None:
+            reason = f"{verdict.reason} since call {idle_since}, but a rewrite does not pay yet"
+        else:
+            reason = verdict.reason
+        task = log.tasks.task_of(segment.turn) or ""
+        kind = segment.kind.name.lower()
+        return PlannedEntry(
+            handle, entry.form.value, kind, segment.path, task, entry.tokens, reason, verdict.risk, verdict.rent
+        )
+
+    def _departures(self) -> tuple[PlannedDeparture, ...]:
+        log = self._log
+        gone = [(call, number) for number, call in self.swapped_out_at.items() if not self.window.holds_piece(number)]
+        return tuple(
+            PlannedDeparture(
+                handle_ranges(log, [number])[0], call, "hardly quoted again", log.slices[number].tokens
+            )
+            for call, number in sorted(gone, reverse=True)
+        )
+
+    def _tail_start(self) -> int:
+        """Place of the first entry of the newest part, which always stays."""
+        entries = self.window.entries
+        tail, first = 0, len(entries)
+        while first and tail < self._params.tail_tokens:
+            first -= 1
+            tail += entries[first].tokens
+        return first
 
     def _can_pay_off(self) -> bool:
         """A prefix that is read for nothing costs no rent."""
@@ -170,28 +296,97 @@ class Pager:
         """Numbers of the entries that are not worth their rent."""
         params, prices, log = self._params, self._prices, self._log
         entries = self.window.entries
-        tail, last = 0, len(entries)
-        while last and tail < params.tail_tokens:
-            last -= 1
-            tail += entries[last].tokens
+        last = self._tail_start()
         price = fault_price(prices, self.prompt_tokens, 0)
         idle: set[int] = set()
         for entry in entries[:last]:
             if not entry.is_whole and entry.form is not EntryForm.REFERENCE:
                 continue
-            piece = log.slices[entry.pieces[0]]
-            kind = log.segments[piece.segment].kind
-            if kind is SliceKind.USER and piece.tokens <= params.short_user_tokens:
-                continue
-            risk = 0.0
-            if kind is not SliceKind.THINKING:
-                risk = self._worth(piece.number) * (price + prices.write * piece.tokens)
-            if risk * self.fault_price_factor < piece.tokens * prices.read * params.keep_calls:
+            if not self._judge(entry, price).stays:
                 idle.add(entry.number)
-                self._idle_since.setdefault(entry.number, log.calls)
+        idle |= self._over_quota(entries[:last], idle)
+        idle -= self._small_calls_with_results(entries, idle)
+        for entry in entries[:last]:
+            if entry.number in idle:
+                self._idle_since.setdefault(entry.number, self._log.calls)
             else:
                 self._idle_since.pop(entry.number, None)
         return idle
+
+    def _small_calls_with_results(self, entries: Sequence[Entry], idle: Set[int]) -> set[int]:
+        """Idle entries of short calls whose results stay: a call and its results are one swap group.
+
+        A long call may leave its arguments behind in the pool; its digest then keeps the frame of the call.
+        """
+        log = self._log
+        with_results: set[int] = set()
+        for entry in entries:
+            if entry.number in idle or not entry.pieces or entry.form is EntryForm.DIGEST:
+                continue
+            call = log.call_of(log.segments[log.slices[entry.pieces[0]].segment])
+            if call is not None and sum(log.slices[n].tokens for n in call.slices) <= self._params.short_call_tokens:
+                with_results.add(call.number)
+        return {
+            entry.number
+            for entry in entries
+            if entry.number in idle and log.slices[entry.pieces[0]].segment in with_results
+        }
+
+    def _over_quota(self, entries: Sequence[Entry], idle: Set[int]) -> set[int]:
+        """Entries of other tasks that would stay, the least likely first, as far as they are over their quota."""
+        log = self._log
+        others = [
+            (self._worth(entry.pieces[0]), entry)
+            for entry in entries
+            if entry.is_whole and entry.number not in idle and log.is_of_other_task(log.slices[entry.pieces[0]])
+        ]
+        excess = sum(entry.tokens for _, entry in others) - self._params.other_task_share * self.prompt_tokens
+        over: set[int] = set()
+        for _, entry in sorted(others, key=lambda item: (item[0], item[1].number)):
+            if excess <= 0:
+                break
+            over.add(entry.number)
+            excess -= entry.tokens
+        return over
+
+    def _judge(self, entry: Entry, price: float) -> Judgement:
+        """Whether the slice of a whole or referring entry is worth its rent; ``price`` is a fault's without the page."""
+        params, log = self._params, self._log
+        piece = log.slices[entry.pieces[0]]
+        kind = log.segments[piece.segment].kind
+        if kind is SliceKind.USER and piece.tokens <= params.short_user_tokens:
+            return Judgement(stays=True, reason="a short text of the user")
+        if self.faults.is_resident(piece.number, log.calls):
+            return Judgement(stays=True, reason="came back again and again: resident for a while")
+        rent = piece.tokens * self._prices.read * params.keep_calls
+        if kind is SliceKind.THINKING:
+            return Judgement(stays=False, reason="thinking of an earlier turn", rent=rent)
+        risk = self._worth(piece.number) * (price + self._prices.write * piece.tokens)
+        stays = risk * self.fault_price_factor >= rent
+        reason = "likely to be quoted again" if stays else "hardly quoted again"
+        return Judgement(stays, reason, risk, rent)
+
+    def _head(self, piece: Slice) -> Entry | None:
+        """The head of a huge machine output, in place of all its slices; None for another block."""
+        segment = self._log.segments[piece.segment]
+        block = segment.block
+        if segment.slices[0] != piece.number or segment.kind in OUTPUT_KINDS or segment.kind is SliceKind.USER:
+            return None
+        arguments = self._log.arguments_of(segment)
+        if not should_slim_at_birth(block.text, tool=block.name, arguments=arguments, is_error=block.is_error):
+            return None
+        view = head_view(
+            block.text,
+            handle=self._log.handle(segment),
+            name=segment.path,
+            tool=block.name,
+            is_error=block.is_error,
+        )
+        if view is None:
+            return None
+        units = dict.fromkeys(unit for line in view.text.split("\n") for unit in units_in(self._log, line))
+        tokens = self._log.count(view.text)
+        return self.window.make(EntryForm.HEAD, tokens, segment.slices, units, text=view.text)
 
     def _worth(self, number: int) -> float:
         """Probability that the slice, or one that refers to it, is quoted soon; a mere name counts less."""
@@ -229,6 +424,7 @@ class Pager:
         for entry in leaving:
             self._idle_since.pop(entry.number, None)
             self.swapped_out_at[entry.pieces[0]] = self._log.calls
+            self.faults.swapped_out(entry.pieces[0], self._log.calls)
         worth = self.fault_price_factor if self._params.digest else 0.0
         prompt_tokens = self.prompt_tokens
         self.window.replace_all(entries[:cut] + staying)

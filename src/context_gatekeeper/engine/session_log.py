@@ -7,14 +7,15 @@ costs the units of the new message, never the history.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 from context_gatekeeper.core.evidence import argument_texts, evidence_tokens, line_keys, read_evidence, token_runs
 from context_gatekeeper.core.tokens import MESSAGE_TOKENS, TOOL_CALL_TOKENS, estimate_tokens, image_tokens
+from context_gatekeeper.engine.task_labels import TaskLabels
+from context_gatekeeper.engine.tool_paths import path_argument
 from context_gatekeeper.types import AgentMessage, BlockKind, ContentBlock, MessageRole
 
 __all__ = [
@@ -121,6 +122,8 @@ class Segment:
     path: str
     """File that the call or its result is about; "" for none."""
     born: int
+    turn: int = -1
+    """Number of the person's text that it follows, from 0; -1 before the first."""
     slices: list[int] = field(default_factory=list)
     last_cited: int = -1
 
@@ -137,7 +140,6 @@ _EDIT = re.compile(r"(?i)edit|patch|replace|insert|update_file|modify")
 _WRITE = re.compile(r"(?i)write|create|save_file")
 _RESULT_KINDS = ((_SHELL, SliceKind.SHELL), (_EDIT, SliceKind.OTHER_RESULT), (_READ, SliceKind.READ), (_SEARCH, SliceKind.SEARCH))
 _CALL_KINDS = ((_SHELL, SliceKind.OTHER_CALL), (_EDIT, SliceKind.EDIT_CALL), (_WRITE, SliceKind.WRITE_CALL))
-_PATH_KEYS = ("file_path", "path", "notebook_path", "filename", "file", "target_file")
 
 
 def tool_kind(name: str, *, is_result: bool) -> SliceKind:
@@ -161,6 +163,7 @@ class SessionLog:
         self.segments: list[Segment] = []
         self.slices: list[Slice] = []
         self.units: list[Unit] = []
+        self.tasks = TaskLabels()
         self.calls = 0
         """Model calls so far."""
         self.user_turns: list[int] = []
@@ -175,6 +178,9 @@ class SessionLog:
         self._names: list[str] = []
         self.token_factor = token_factor
         self._count_tokens = count_tokens
+        self._arguments: dict[str, str] = {}
+        self._call_segments: dict[str, int] = {}
+        self._result_segments: dict[str, list[int]] = {}
         self._calls_by_id: dict[str, tuple[str, str]] = {}
         self._message_count = 0
 
@@ -186,6 +192,7 @@ class SessionLog:
             self._note_quotes(quoted)
         elif message.role is MessageRole.USER and not message.origin:
             self.user_turns.append(self.calls)
+        self.tasks.add(message)
         added: list[Slice] = []
         for block in message.blocks:
             added += self._add_block(message, block)
@@ -201,6 +208,28 @@ class SessionLog:
     def handle(self, segment: Segment) -> str:
         """Name of a block inside its session, as digests and references write it."""
         return f"p{segment.number}"
+
+    def is_of_other_task(self, piece: Slice) -> bool:
+        """Whether the slice belongs to another task than the running one."""
+        task = self.tasks.task_of(self.segments[piece.segment].turn)
+        return task is not None and task != self.tasks.running_task
+
+    def call_of(self, segment: Segment) -> Segment | None:
+        """The call that a result answers; None for another block, or when the call is not known."""
+        if segment.block.kind is not BlockKind.TOOL_RESULT:
+            return None
+        number = self._call_segments.get(segment.block.call_id)
+        return None if number is None else self.segments[number]
+
+    def results_of(self, segment: Segment) -> list[Segment]:
+        """Results that answer a call, in order; none for another block."""
+        if segment.block.kind is not BlockKind.TOOL_CALL:
+            return []
+        return [self.segments[number] for number in self._result_segments.get(segment.block.call_id, ())]
+
+    def arguments_of(self, segment: Segment) -> str:
+        """Arguments of the call that the result answers; "" when the call is not known."""
+        return self._arguments.get(segment.block.call_id, "")
 
     def exchange_of(self, piece: int) -> int:
         """Number of the call whose output or results the slice belongs to; -1 before the first call."""
@@ -252,7 +281,7 @@ class SessionLog:
 
     def _add_block(self, message: AgentMessage, block: ContentBlock) -> list[Slice]:
         kind, path = self._classify(message, block)
-        segment = Segment(len(self.segments), self._message_count, block, kind, path, self.calls)
+        segment = Segment(len(self.segments), self._message_count, block, kind, path, self.calls, self.tasks.turn)
         self.segments.append(segment)
         if block.kind is BlockKind.THINKING:
             chars = block.hidden_chars or len(block.text)
@@ -273,9 +302,11 @@ class SessionLog:
 
     def _classify(self, message: AgentMessage, block: ContentBlock) -> tuple[SliceKind, str]:
         if block.kind is BlockKind.TOOL_CALL:
-            path = _path_argument(block.text)
+            path = path_argument(block.text)
             kind = tool_kind(block.name, is_result=False)
             self._calls_by_id[block.call_id] = block.name, path
+            self._arguments[block.call_id] = block.text
+            self._call_segments[block.call_id] = len(self.segments)
             self.last_action = tool_kind(block.name, is_result=True) if kind is SliceKind.OTHER_CALL else kind
             if path:
                 self.touches[path] = self.calls
@@ -283,6 +314,7 @@ class SessionLog:
                     self.edits.setdefault(path, []).append(self.calls)
             return kind, path
         if block.kind is BlockKind.TOOL_RESULT:
+            self._result_segments.setdefault(block.call_id, []).append(len(self.segments))
             name, path = self._calls_by_id.get(block.call_id, (block.name, ""))
             return tool_kind(name, is_result=True), path
         if block.kind is BlockKind.THINKING:
@@ -358,17 +390,3 @@ def written_texts(message: AgentMessage) -> list[str]:
         elif block.kind is BlockKind.TOOL_CALL:
             texts += argument_texts(block.text)
     return texts
-
-
-def _path_argument(arguments: str) -> str:
-    """The file that a call's arguments name; "" when there is none."""
-    try:
-        values = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return ""
-    if isinstance(values, Mapping):
-        for key in _PATH_KEYS:
-            value = values.get(key)
-            if isinstance(value, str) and value:
-                return value
-    return ""

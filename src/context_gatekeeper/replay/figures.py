@@ -73,7 +73,7 @@ def policy_figures(listed: Sequence[SessionFigures], append_only: Sequence[Sessi
         "other_task_share": _share(sum(session.other_task_tokens for session in listed), prompts),
         "call200_vs_call6": _late_ratio(listed),
         "worst_session": {
-            "billed_vs_append_only": _rounded(min(ratios, default=None)),
+            "billed_vs_append_only": _rounded(min((ratio for ratio in ratios if ratio is not None), default=None)),
             "faulting_call_share": max((_share(one.faults, len(one.call_units)) or 0.0 for one in listed), default=None),
         },
         "cache_read_share": _share(reads, prompts),

@@ -8,9 +8,11 @@ side what the model wrote there (text, arguments of calls; no thinking, which no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from context_gatekeeper.core.evidence import argument_texts, read_evidence
+from context_gatekeeper.core.tokens import estimate_tokens
 from context_gatekeeper.engine.session_log import OUTPUT_KINDS, Segment, SessionLog, Slice, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm
 from context_gatekeeper.gatekeeper import ContextGatekeeper
@@ -19,13 +21,14 @@ from context_gatekeeper.types import BlockKind
 
 __all__ = ["Reselect"]
 
-SIDE_CHARS = 20_000
+SIDE_CHARS = 8_000
 """Most of one side of a turn that the gatekeeper is given: a call may be answered by megabytes. What is behind
-them is not sent again, so that it can fault."""
+them is not sent again, so that it can fault. (Of 4,000, 8,000 and 20,000 this one misses least.)"""
 QUERY_CHARS = 2_000
 """Of the newest input, and of the newest text that a person typed."""
 _ROOM_TOKENS = 1_000_000
 """A budget that every turn fits in: while turns are added nothing is to be said of those above the real one."""
+_COUNTS_KEPT = 256
 
 
 class Reselect(WindowPolicy):
@@ -37,7 +40,8 @@ class Reselect(WindowPolicy):
 
     def __init__(self, log: SessionLog) -> None:
         super().__init__(log)
-        self._gatekeeper = ContextGatekeeper()
+        # The same counts as the default's: one selection counts its query again and again.
+        self._gatekeeper = ContextGatekeeper(token_counter=lru_cache(maxsize=_COUNTS_KEPT)(estimate_tokens))
         self._budget_tokens = self._gatekeeper.token_budget
         self._asked: list[str] = []
         """What went into the newest call; after it, the user's side of its turn."""

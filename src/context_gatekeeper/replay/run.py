@@ -151,6 +151,8 @@ class _PolicyRun:
         self._units += self._cache.call(tokens, common, is_cold=is_cold, volatile_tokens=request.volatile_tokens)
         figures.uncached_tokens += tokens - (figures.bill.read_tokens - read_before)
         figures.call_prompts.append(tokens)
+        if isinstance(policy, Ours):
+            figures.other_task_tokens += policy.pager.other_task_tokens()
         figures.epochs += request.is_epoch
         figures.prefix_breaks += request.breaks_prefix and not request.is_epoch
         self._serve(log, quoted, tokens)

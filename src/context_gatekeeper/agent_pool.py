@@ -1,0 +1,560 @@
+"""AgentPool: the object that holds agent sessions, for programs and for the command line.
+
+Sessions of agents lie in the same stores as conversations, as pages of the same kind, and are found by the same
+recall. What comes in is redacted first; what goes out by a handle is the original again, for its owner.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from context_gatekeeper.arguments import check_limit, check_text, checked_store
+from context_gatekeeper.config import default_sealed_folder
+from context_gatekeeper.core.anchor import scan_anchors
+from context_gatekeeper.core.excerpt import excerpt
+from context_gatekeeper.core.handles import parse_handle
+from context_gatekeeper.core.recalled_text import RecalledItem, render_recalled
+from context_gatekeeper.core.redact import RedactionMode
+from context_gatekeeper.core.weights import base_weight
+from context_gatekeeper.engine.agent_pages import swap_group
+from context_gatekeeper.engine.expanding import Expander, Expansion, Wanted, may_see, no_such_page
+from context_gatekeeper.engine.goals import Goal, GoalBook, Pin
+from context_gatekeeper.engine.importing import ImportResult, SessionImporter
+from context_gatekeeper.engine.session_cards import TaskCard, task_cards
+from context_gatekeeper.engine.session_recall import SessionHit, SessionRecall
+from context_gatekeeper.engine.session_view import (
+    PageView,
+    SessionFacts,
+    SessionTotals,
+    file_marks,
+    read_facts,
+    session_of,
+    view_pages,
+)
+from context_gatekeeper.errors import AccessDeniedError, ConfigError, PageNotFoundError
+from context_gatekeeper.ports import PageStore
+from context_gatekeeper.stores import open_store
+from context_gatekeeper.stores.names import check_place
+from context_gatekeeper.stores.sealed import Redactor, SealedSpans, SpansInMemory
+from context_gatekeeper.types import AgentSession, Page, PageId
+
+__all__ = ["AgentPool", "PoolStats", "RecallResult", "RecalledPage", "SessionInfo"]
+
+MOST_RECALLED_PAGES = 5
+"""A turn takes no more."""
+_MOST_OF_A_FILE = 2
+"""Versions of one file among the pages of one recall."""
+_RANKED_SHARE = 8
+"""Pages ranked for each that is wanted: copies and further versions of a file leave."""
+_EXCERPT_CHARS = 1600
+"""Of one recalled page, about 400 tokens."""
+_FENCE_BYTES = 8
+_FILE_PREFIX = "cgk-page-"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """One agent session of the pool."""
+
+    name: str
+    source: str
+    """Format of the log that it came from."""
+    log_id: str
+    """The log's own name of it."""
+    working_folder: str
+    pages: int
+    """With the empty sides between."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form with the same names."""
+        return {name: getattr(self, name) for name in SessionInfo.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledPage:
+    """A page that a recall found."""
+
+    item: RecalledItem
+    score: float
+    """Comparable inside one result only; > 0."""
+    ordinal: int
+    time: float | None
+    """When it was said, in seconds since the epoch."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        item = self.item
+        return {
+            "handle": item.handle,
+            "session": item.session,
+            "ordinal": self.ordinal,
+            "score": self.score,
+            "kind": item.kind.value,
+            "provenance": item.provenance.value if item.provenance else "",
+            "tool": item.tool,
+            "path": item.path,
+            "copies": item.copies,
+            "superseded_by": item.superseded_by,
+            "changed_by": item.changed_by,
+            "time": self.time,
+            "excerpt": item.text,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RecallResult:
+    """What a recall found, and the block of data that an agent is given."""
+
+    pages: tuple[RecalledPage, ...]
+    """Best first."""
+    text: str
+    """One fenced block (`render_recalled`); "" when nothing was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStats:
+    """How the agent sessions of a pool add up."""
+
+    sessions: int
+    totals: SessionTotals
+    goals: int
+    """Active ones."""
+    pins: int
+    resident_tokens: int
+    """Of active goals and pins together."""
+    store_bytes: int | None
+    """Of the store's file and its log; None where it is no file."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form with the same names."""
+        told = {name: getattr(self, name) for name in PoolStats.__slots__}
+        return told | {"totals": self.totals.to_dict()}
+
+
+class AgentPool:
+    """Agent sessions in one pool of a store.
+
+    Args:
+        store: None keeps them in memory; a path names a SQLite file, made when it does not exist; or any `PageStore`.
+        pool: name of the share of the store; conversations have the same default.
+        owner: whose pages come in and who asks. Pages of others are not there, unless they are shared with him.
+        redaction: what becomes of well-known secrets: ``"keep"`` (a placeholder is stored and the original sealed in
+            a file apart), ``"drop"`` (a placeholder alone), ``"off"``.
+        sealed_folder: where originals are sealed; the user's folder for settings by default. A store in memory, or
+            one of the caller's own without a folder, keeps them in memory.
+
+    Raises:
+        ConfigError: an argument cannot be used. StoreError: the store cannot be opened.
+
+    Several threads may share one object: calls wait for each other.
+    """
+
+    def __init__(
+        self,
+        store: PageStore | str | os.PathLike[str] | None = None,
+        *,
+        pool: str = "default",
+        owner: str = "",
+        redaction: str = "keep",
+        sealed_folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        check_text("owner", owner)
+        check_place(pool, "default")
+        mode = _checked_mode(redaction)
+        self._lock = threading.RLock()
+        self._pool = pool
+        self._owner = owner
+        self._owns_store = store is None or isinstance(store, str | os.PathLike)
+        self._store: PageStore = open_store(store) if self._owns_store else checked_store(store)  # type: ignore[arg-type]
+        self._path: str | None = getattr(self._store, "path", None)
+        self._sealed = _sealed_spans(self._path, sealed_folder)
+        self._redactor = Redactor(self._store.handle_key(pool), mode, self._sealed)
+        redact = self._redactor.redact_draft
+        self._importer = SessionImporter(self._store, pool, redact, self._redactor.redact_text, owner)
+        self._expander = Expander(self._store, pool, owner, self._sealed.spans_of)
+        self._goals = GoalBook(self._store, pool, owner, self._expander, redact)
+        self._recall = SessionRecall(self._store, pool)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close a store that this object opened itself; a second call does nothing."""
+        with self._lock:
+            if self._owns_store:
+                self._store.close()
+
+    # -- in ---------------------------------------------------------------------------------
+
+    def import_session(self, session: AgentSession, *, dry_run: bool = False) -> ImportResult:
+        """Take a recorded session in. What the pool holds of it already is not stored again.
+
+        A session that went on adds what is new. One that differs from what is stored by its name becomes a session
+        of its own, named in the result. Killed in the middle, the next import adds the rest.
+
+        Args:
+            session: of `transcripts.agent_sessions.read_sessions`.
+            dry_run: only say what would come in.
+
+        Raises:
+            StoreError: it could not be stored whole.
+        """
+        with self._lock:
+            return self._importer.run(session, dry_run=dry_run)
+
+    # -- what there is ----------------------------------------------------------------------
+
+    def sessions(self) -> tuple[SessionInfo, ...]:
+        """The agent sessions that the owner may see, in the order in which they came in."""
+        with self._lock:
+            found = []
+            for name in self._store.sessions(self._pool):
+                facts = read_facts(self._store.settings(self._pool, name))
+                if facts is not None and self._is_visible(name, facts):
+                    count = self._store.page_count(self._pool, name)
+                    found.append(SessionInfo(name, facts.source, facts.log_id, facts.working_folder, count))
+            return tuple(found)
+
+    def pages(self, session: str) -> tuple[PageView, ...]:
+        """The session's pages that hold something, in order. Raises PageNotFoundError for an unknown session."""
+        with self._lock:
+            facts, pages = self._session(session)
+            return view_pages(pages, facts.working_folder, self._expander.handle_of)
+
+    def session(self, name: str) -> AgentSession:
+        """The session as its pages hold it. Raises PageNotFoundError for an unknown one."""
+        with self._lock:
+            facts, pages = self._session(name)
+            return session_of(name, facts, pages)
+
+    def swap_group(self, session: str, call_id: str) -> tuple[str, ...]:
+        """Handles of the pages that enter and leave with a call: its own and all results, in order."""
+        with self._lock:
+            _, pages = self._session(session)
+            return tuple(map(self._expander.handle_of, swap_group(pages, call_id)))
+
+    def cards(self, session: str) -> tuple[TaskCard, ...]:
+        """The memory cards of the session's tasks. Raises PageNotFoundError for an unknown session."""
+        with self._lock:
+            facts, pages = self._session(session)
+            return task_cards(pages, self._store.postings(self._pool, session), facts.working_folder)
+
+    def totals(self, session: str) -> SessionTotals:
+        """How the session's pages add up. Raises PageNotFoundError for an unknown session."""
+        with self._lock:
+            facts, pages = self._session(session)
+            totals = SessionTotals()
+            totals.add(pages, facts.working_folder)
+            return totals
+
+    def stats(self) -> PoolStats:
+        """How all sessions add up. O(the pool's text)."""
+        with self._lock:
+            totals = SessionTotals()
+            sessions = self.sessions()
+            for info in sessions:
+                facts, pages = self._session(info.name)
+                totals.add(pages, facts.working_folder)
+            goals = [goal for goal in self._goals.goals() if not goal.is_done]
+            pins = self._goals.pins()
+            resident = sum(goal.tokens for goal in goals) + sum(pin.tokens for pin in pins)
+            return PoolStats(len(sessions), totals, len(goals), len(pins), resident, _file_bytes(self._path))
+
+    # -- out --------------------------------------------------------------------------------
+
+    def expand(
+        self,
+        handle: str,
+        *,
+        session: str | None = None,
+        lines: tuple[int, int | None] | None = None,
+        characters: tuple[int, int | None] | None = None,
+        pattern: str | None = None,
+        regex: bool = False,
+        joins_secrets: bool = True,
+        as_file: bool = False,
+    ) -> Expansion:
+        """What a handle stands for, byte for byte.
+
+        Args:
+            handle: ``page:...``, or ``p12`` / ``p12-p20`` inside a session, each with a range (``#L10-20``,
+                ``#C0-99``) or not.
+            session: whose blocks short handles name; not needed while there is one session alone.
+            lines: first and last line, from 1, both included.
+            characters: from 0, the last one left out.
+            pattern: the lines around each place where this text stands.
+            regex: the pattern is a regular expression.
+            joins_secrets: put sealed secrets back; for the owner's own eyes.
+            as_file: also write the text to a new temporary file that the owner alone can read, and name it.
+
+        Raises:
+            ConfigError: it is no handle, or the piece is out of range. PageNotFoundError: there is no such page, it
+            was deleted, or it is somebody else's.
+        """
+        with self._lock:
+            wanted = Wanted(lines, characters, pattern, regex)
+            named = self._named(handle, session)
+            expansion = self._expander.expand(handle, wanted, session=named, joins_secrets=joins_secrets)
+            return replace(expansion, file=_private_file(expansion.text)) if as_file else expansion
+
+    def recall(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        limit: int = MOST_RECALLED_PAGES,
+        fence: str | None = None,
+        now: float | None = None,
+    ) -> RecallResult:
+        """The pages that tell most of a query, and the one block of quoted data that an agent is given.
+
+        Equal texts come once, the newest, with their number; of one file two versions at most. Secrets stay
+        placeholders.
+
+        Args:
+            query: any text.
+            session: look in this one; in all that the owner may see when None.
+            limit: most pages.
+            fence: a random word of this call, 8 to 64 small letters and digits; drawn when None.
+            now: seconds since the epoch, for the pages' age; not told when None.
+
+        Raises:
+            ConfigError: an argument cannot be used. PageNotFoundError: there is no such session.
+        """
+        check_text("query", query)
+        check_limit(limit)
+        with self._lock:
+            if session is None:
+                names = [info.name for info in self.sessions()]
+            else:
+                self._facts(session)
+                names = [session]
+            hits = self._recall.find(query, names, limit=limit * _RANKED_SHARE)
+            found = self._recalled(query, hits, limit, now)
+            drawn = secrets.token_hex(_FENCE_BYTES) if fence is None else fence
+            return RecallResult(tuple(found), render_recalled([one.item for one in found], drawn))
+
+    # -- goals and pins ---------------------------------------------------------------------
+
+    def goals(self) -> tuple[Goal, ...]:
+        """Every goal, done ones too, in the order of setting."""
+        with self._lock:
+            return self._goals.goals()
+
+    def set_goal(self, text: str) -> Goal:
+        """Set a goal, which is always sent. Raises BudgetError when there is no room for it in 8,000 tokens."""
+        check_text("goal", text)
+        with self._lock:
+            return self._goals.set_goal(text)
+
+    def finish_goal(self, goal_id: str) -> Goal:
+        """Call a goal done: it stays as a page and is sent no longer. Raises ConfigError for an unknown one."""
+        with self._lock:
+            return self._goals.finish_goal(goal_id)
+
+    def pins(self) -> tuple[Pin, ...]:
+        """The pages, and pieces of pages, that are always sent, in the order of pinning."""
+        with self._lock:
+            return self._goals.pins()
+
+    def pin(self, handle: str, *, session: str | None = None) -> Pin:
+        """Pin a page or some lines of it. Raises BudgetError when there is no room for it in 8,000 tokens."""
+        with self._lock:
+            return self._goals.pin(handle, self._named(handle, session))
+
+    def unpin(self, handle: str, *, session: str | None = None) -> None:
+        """Take a pin away. Raises ConfigError when nothing is pinned by this handle."""
+        with self._lock:
+            self._goals.unpin(handle, self._named(handle, session))
+
+    # -- deleting ---------------------------------------------------------------------------
+
+    def forget_session(self, session: str) -> int:
+        """Delete all pages of a session for good, with what was sealed of them; how many there were.
+
+        Its name stays, so that importing the same log again brings nothing back. Raises PageNotFoundError for an
+        unknown session, AccessDeniedError for one of somebody else, StoreError.
+        """
+        with self._lock:
+            facts, pages = self._session(session)
+            if facts.owner != self._owner:
+                raise AccessDeniedError(
+                    f"session {session[:80]!a}", "it is shared, and somebody else's", "ask its owner to delete it"
+                )
+            count = sum(not page.labels.deleted for page in pages)
+            self._forget(self._store.delete_session(self._pool, session))
+            return count
+
+    def forget_pages(self, handles: Sequence[str]) -> int:
+        """Delete pages by their handles for good; how many there were.
+
+        Raises ConfigError for what is no page's handle, PageNotFoundError for an unknown one; nothing is deleted then.
+        """
+        with self._lock:
+            ids: dict[PageId, None] = {}
+            for handle in handles:
+                mention = parse_handle(handle)
+                if mention is None or mention.unit is not None:
+                    raise ConfigError(
+                        f"handle {handle[:80]!a}", "it is no whole page's", "name pages as `cgk pages SESSION` does"
+                    )
+                page_id = self._store.page_of_handle(self._pool, mention.handle)
+                page = None if page_id is None else self._store.get(self._pool, (page_id,))[0]
+                if page is None or page.labels.deleted or page.labels.owner != self._owner:
+                    raise no_such_page(handle)
+                ids[page.page_id] = None
+            self._forget(self._store.delete_pages(self._pool, tuple(ids)))
+            return len(ids)
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _forget(self, gone: Sequence[str]) -> None:
+        self._sealed.forget(gone)
+        self._recall.forget()
+
+    def _is_visible(self, name: str, facts: SessionFacts | None) -> bool:
+        """Whether an agent's session is the owner's, or holds a page that he may see."""
+        if facts is None or facts.owner == self._owner:
+            return facts is not None
+        pages = self._store.scan(self._pool, name)
+        return any(page.labels.provenance is not None and may_see(page.labels, self._owner) for page in pages)
+
+    def _facts(self, name: str) -> SessionFacts:
+        """The facts of an agent's session that the owner may see."""
+        check_text("session", name)
+        check_place(self._pool, name)
+        facts = read_facts(self._store.settings(self._pool, name))
+        if facts is None or not self._is_visible(name, facts):
+            raise PageNotFoundError(
+                f"session {name[:80]!a}", "the pool has no such agent session", "take one that `cgk inspect` lists"
+            )
+        return facts
+
+    def _session(self, name: str) -> tuple[SessionFacts, list[Page]]:
+        """Facts and pages of a session, as far as the owner may see them."""
+        facts = self._facts(name)
+        pages = self._store.scan(self._pool, name)
+        return facts, [page for page in pages if page.labels.deleted or may_see(page.labels, self._owner)]
+
+    def _only_session(self) -> str | None:
+        sessions = self.sessions()
+        return sessions[0].name if len(sessions) == 1 else None
+
+    def _named(self, handle: str, session: str | None) -> str | None:
+        """The session that a handle needs: the one given, or the only one."""
+        check_text("handle", handle)
+        return self._only_session() if session is None and parse_handle(handle) is None else session
+
+    # -- recalled pages ---------------------------------------------------------------------
+
+    def _recalled(self, query: str, hits: Iterable[SessionHit], limit: int, now: float | None) -> list[RecalledPage]:
+        """The best pages of the hits that may be shown, with their excerpts and marks."""
+        weights = {term: base_weight(term) for term in scan_anchors(query).counts}
+        found = _without_copies(self._visible(hits), limit)
+        marks = {name: self._marks(name) for name in {one.page.session for one in found if one.page.labels.path}}
+        recalled = []
+        for one in found:
+            page, handle = one.page, self._expander.handle_of(one.page)
+            superseded_by, changed_by = marks.get(page.session, {}).get(page.ordinal, ("", ""))
+            item = RecalledItem(
+                handle,
+                page.kind,
+                page.labels.provenance,
+                page.session,
+                excerpt(page.text, weights, most_chars=_EXCERPT_CHARS, handle=handle),
+                page.labels.owner,
+                page.labels.tool,
+                page.labels.path,
+                None if now is None or page.time is None else max(0.0, now - page.time),
+                one.copies,
+                superseded_by,
+                changed_by,
+            )
+            recalled.append(RecalledPage(item, one.score, page.ordinal, page.time))
+        return recalled
+
+    def _visible(self, hits: Iterable[SessionHit]) -> Iterator[_Found]:
+        for one in hits:
+            (page,) = self._store.get(self._pool, (one.hit.page_id,))
+            if not page.labels.deleted and may_see(page.labels, self._owner):
+                yield _Found(page, one.hit.score)
+
+    def _marks(self, name: str) -> dict[int, tuple[str, str]]:
+        """Ordinal -> handles of what supersedes and what changed a file page of the session."""
+        facts, pages = self._session(name)
+        handles = {page.ordinal: self._expander.handle_of(page) for page in pages} | {None: ""}
+        return {
+            ordinal: (handles[one.superseded_by], handles[one.changed_by])
+            for ordinal, one in file_marks(pages, facts.working_folder).items()
+        }
+
+
+@dataclass(slots=True)
+class _Found:
+    """A page of a recall before it is shown."""
+
+    page: Page
+    score: float
+    copies: int = 1
+
+
+def _without_copies(found: Iterable[_Found], limit: int) -> list[_Found]:
+    """The first ``limit``: of equal texts the newest page in the best one's place, of a file two versions."""
+    kept: dict[str, _Found] = {}
+    versions: Counter[tuple[str, str]] = Counter()
+    for one in found:
+        same = kept.get(one.page.sha256)
+        if same is not None:
+            same.copies += 1
+            same.page = max(same.page, one.page, key=lambda page: (page.time or 0.0, page.page_id))
+            continue
+        file = (one.page.session, one.page.labels.path)
+        if len(kept) < limit and versions[file] < _MOST_OF_A_FILE:
+            kept[one.page.sha256] = one
+            versions[file] += one.page.labels.path != ""
+    return list(kept.values())
+
+
+def _checked_mode(redaction: str) -> RedactionMode:
+    try:
+        return RedactionMode(redaction)
+    except ValueError:
+        raise ConfigError(
+            f"redaction {redaction!a}", "there is no such setting", f"use one of {', '.join(RedactionMode)}"
+        ) from None
+
+
+def _sealed_spans(path: str | None, folder: str | os.PathLike[str] | None) -> SealedSpans | SpansInMemory:
+    """Where what is redacted of a store goes; a store is told from others by where its file is."""
+    if path is None:
+        return SpansInMemory() if folder is None else SealedSpans(folder, "memory")
+    return SealedSpans(default_sealed_folder() if folder is None else folder, str(Path(path).resolve()))
+
+
+def _file_bytes(path: str | None) -> int | None:
+    if path is None:
+        return None
+    files = (Path(f"{path}{suffix}") for suffix in ("", "-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())
+
+
+def _private_file(text: str) -> str:
+    """A new file in the folder for temporary ones that its owner alone can read."""
+    descriptor, name = tempfile.mkstemp(prefix=_FILE_PREFIX, suffix=".txt")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text.encode("utf-8", "surrogatepass"))
+    return name

@@ -1,0 +1,218 @@
+"""From a handle back to the original bytes: a page, a block of a session, or a piece of one.
+
+What was redacted is joined again for whoever may see it; nothing else is ever changed, so that the pieces of a
+whole are the whole. A handle that names nothing, a page that was deleted and one that belongs to somebody
+else give one and the same error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from context_gatekeeper.core.block_handles import parse_block_handle
+from context_gatekeeper.core.expansion import TextSlice, expand_lines, expand_pattern, expand_range
+from context_gatekeeper.core.handles import RangeUnit, handle_of, parse_handle
+from context_gatekeeper.core.redact import RedactedSpan, join
+from context_gatekeeper.engine.agent_pages import block_places
+from context_gatekeeper.errors import ConfigError, PageNotFoundError
+from context_gatekeeper.ports import PageStore
+from context_gatekeeper.types import BlockKind, Page, PageKind, PageLabels, PageScope, Provenance
+
+__all__ = ["Expander", "Expansion", "Wanted", "may_see", "no_such_page"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted of a page or block; all of it by default."""
+
+    lines: tuple[int, int | None] | None = None
+    """First and last, from 1, both included; None as the last for the end."""
+    characters: tuple[int, int | None] | None = None
+    """From 0, the last one left out."""
+    pattern: str | None = None
+    """The lines around each place where this text stands."""
+    regex: bool = False
+    """The pattern is a regular expression."""
+
+    def __post_init__(self) -> None:
+        if sum(one is not None for one in (self.lines, self.characters, self.pattern)) > 1:
+            raise ConfigError(
+                "lines, characters and pattern", "more than one of them is given", "ask for one piece at a time"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """What a handle stands for."""
+
+    handle: str
+    """As it was asked for."""
+    text: str
+    """The original, or the piece of it that was wanted; of several blocks one behind the other."""
+    page: str
+    """Handle of the page, of several the first."""
+    session: str
+    kind: PageKind
+    provenance: Provenance | None
+    tool: str = ""
+    path: str = ""
+    blocks: tuple[tuple[str, str], ...] = ()
+    """Of neighbouring blocks: (``p12``, its text) each."""
+    slices: tuple[TextSlice, ...] = ()
+    """Of a pattern: the lines around each place."""
+    secrets_joined: int = 0
+    """Secrets of the page that stand in the text again."""
+    file: str = ""
+    """File that holds the text, where one was asked for."""
+
+
+def may_see(labels: PageLabels, owner: str) -> bool:
+    """Whether ``owner`` may see a page: his own, one that names him, one that is shared."""
+    return labels.owner == owner or owner in labels.acl or labels.scope is not PageScope.PRIVATE
+
+
+def no_such_page(handle: str) -> PageNotFoundError:
+    """The one error for a handle that leads to nothing that may be shown."""
+    return PageNotFoundError(
+        f"handle {handle[:80]!a}", "there is no such page here", "check it; `cgk pages SESSION` lists those there are"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of a page."""
+
+    page: Page
+    start: int
+    end: int
+    tool: str
+
+
+class Expander:
+    """Expands handles of one pool for one owner.
+
+    Args:
+        store: where the pages are.
+        pool: the share of the store.
+        owner: who asks.
+        spans_of: redacted text -> what its placeholders stand for (`SealedSpans.spans_of`).
+    """
+
+    def __init__(
+        self, store: PageStore, pool: str, owner: str, spans_of: Callable[[str], Sequence[RedactedSpan]]
+    ) -> None:
+        self._store = store
+        self._pool = pool
+        self._owner = owner
+        self._spans_of = spans_of
+
+    def expand(
+        self, handle: str, wanted: Wanted, *, session: str | None = None, joins_secrets: bool = True
+    ) -> Expansion:
+        """What ``handle`` stands for.
+
+        Args:
+            handle: of a page, or of blocks of ``session``, with or without a range.
+            wanted: what of it, when the handle has no range.
+            session: whose blocks short handles name.
+            joins_secrets: put secrets back in the place of their placeholders.
+
+        Raises:
+            ConfigError: it is no handle, a short one without a session, or the piece is out of range.
+            PageNotFoundError: there is nothing of this name that may be shown.
+        """
+        mention, blocks = parse_handle(handle), parse_block_handle(handle)
+        if mention is not None:
+            found = [self._page(mention.handle)]
+            wanted = _narrowed(handle, wanted, mention.unit, mention.first, mention.last)
+            names = [mention.handle]
+        elif blocks is not None:
+            if session is None:
+                raise ConfigError(f"handle {handle!a}", "it names a block of a session", "say which session")
+            found = list(self._blocks(handle, session, range(blocks.first_block, blocks.last_block + 1)))
+            wanted = _narrowed(handle, wanted, blocks.unit, blocks.first, blocks.last)
+            names = [f"p{number}" for number in range(blocks.first_block, blocks.last_block + 1)]
+        else:
+            raise ConfigError(
+                f"handle {handle[:80]!a}",
+                "it is none",
+                "write page: and 16 letters or digits, or p and a block's number, and a range such as #L10-20",
+            )
+        return self._expansion(handle, names, found, wanted, joins_secrets=joins_secrets)
+
+    def handle_of(self, page: Page) -> str:
+        """The page's own handle."""
+        return handle_of(page.page_id, self._store.handle_key(self._pool))
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _page(self, handle: str) -> _Piece:
+        page_id = self._store.page_of_handle(self._pool, handle)
+        page = None if page_id is None else self._store.get(self._pool, (page_id,))[0]
+        if page is None or page.labels.deleted or not may_see(page.labels, self._owner):
+            raise no_such_page(handle)
+        return _Piece(page, 0, len(page.text), page.labels.tool)
+
+    def _blocks(self, handle: str, session: str, numbers: range) -> Iterable[_Piece]:
+        """The blocks of these numbers, in order. O(pages of the session)."""
+        wanted = numbers.start
+        for page in self._store.scan(self._pool, session):
+            for place in block_places(page):
+                if place.number == wanted and may_see(page.labels, self._owner):
+                    tool = place.block.name if place.block.kind is not BlockKind.OTHER else ""
+                    yield _Piece(page, place.start, place.end, tool)
+                    wanted += 1
+            if wanted == numbers.stop:
+                return
+        raise no_such_page(handle)
+
+    def _expansion(
+        self, handle: str, names: Sequence[str], found: Sequence[_Piece], wanted: Wanted, *, joins_secrets: bool
+    ) -> Expansion:
+        texts, secrets = [], 0
+        for piece in found:
+            text, joined = self._original(piece) if joins_secrets else (piece.page.text[piece.start : piece.end], 0)
+            texts.append(text)
+            secrets += joined
+        first = found[0]
+        expansion = Expansion(
+            handle.strip(),
+            "\n\n".join(texts),
+            self.handle_of(first.page),
+            first.page.session,
+            first.page.kind,
+            first.page.labels.provenance,
+            first.tool,
+            first.page.labels.path,
+            blocks=tuple(zip(names, texts, strict=True)) if len(found) > 1 else (),
+            secrets_joined=secrets,
+        )
+        return _cut_out(expansion, wanted)
+
+    def _original(self, piece: _Piece) -> tuple[str, int]:
+        """The piece with its secrets joined, and how many there are."""
+        spans = [span for span in self._spans_of(piece.page.text) if piece.start <= span.start < piece.end]
+        moved = [replace(span, start=span.start - piece.start) for span in spans]
+        return join(piece.page.text[piece.start : piece.end], moved), len(moved)
+
+
+def _narrowed(handle: str, wanted: Wanted, unit: RangeUnit | None, first: int, last: int) -> Wanted:
+    """What is wanted, by the handle's own range or by what was asked for beside it."""
+    if unit is None:
+        return wanted
+    if wanted != Wanted():
+        raise ConfigError(f"handle {handle!a}", "it has a range, and another piece is asked for", "give one of them")
+    return Wanted(lines=(first, last)) if unit is RangeUnit.LINES else Wanted(characters=(first, last))
+
+
+def _cut_out(expansion: Expansion, wanted: Wanted) -> Expansion:
+    text = expansion.text
+    if wanted.lines is not None:
+        return replace(expansion, text=expand_lines(text, *wanted.lines))
+    if wanted.characters is not None:
+        return replace(expansion, text=expand_range(text, *wanted.characters))
+    if wanted.pattern is not None:
+        slices = expand_pattern(text, wanted.pattern, regex=wanted.regex)
+        return replace(expansion, text="".join(one.text for one in slices), slices=slices)
+    return expansion
