@@ -11,8 +11,10 @@ import click
 
 from benchmarks.hostile import measure_text
 from benchmarks.imports import measure_import
+from benchmarks.plan import PlanSettings, measure_plan
 from benchmarks.rankers import PEERS
 from benchmarks.select import SelectSettings, measure_select
+from context_gatekeeper.errors import GatekeeperError
 
 __all__ = ["main"]
 
@@ -78,6 +80,37 @@ def select_command(
         click.echo(json.dumps(result))
     else:
         _print_sizes(result["sizes"])
+
+
+@main.command("plan")
+@click.option(
+    "--tokens",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(min=1_000),
+    help="Of the session, all its messages together.",
+)
+@click.option(
+    "--data",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Recorded agent sessions, measured beside the made ones.",
+)
+@click.option("--sessions", default=4, show_default=True, type=click.IntRange(min=1), help="Made sessions.")
+@click.option("--seed", default=7, show_default=True, help="Of the made sessions.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def plan_command(tokens: int, data: Path | None, sessions: int, seed: int, as_json: bool) -> None:
+    """One scheduling decision over an agent session: add the new slices, decide what stays."""
+    try:
+        result = measure_plan(PlanSettings(tokens=tokens, data=data, sessions=sessions, seed=seed))
+    except GatekeeperError as error:
+        raise click.UsageError(str(error)) from error
+    if as_json:
+        click.echo(json.dumps(result))
+        return
+    columns = [result, *([result["data"]] if "data" in result else [])]
+    names = [name for name in result if name != "data"]
+    rows = [[name, *(_number(column[name]) for column in columns)] for name in names]
+    _print_table(["figure", "made", "recorded"][: len(columns) + 1], rows)
 
 
 @main.command("import")

@@ -31,8 +31,8 @@ PERSONAL = {
 def take_session(lines: list[str], session_id: str) -> str:
     """The line of the session. Raises SystemExit when there is none."""
     for line in lines:
-        if json.loads(line).get("id") == session_id:
-            return line
+        if line and json.loads(line).get("id") == session_id:
+            return f"{line}\n"
     raise SystemExit(f"{session_id}: no line has this id; pass the file that holds it")
 
 
@@ -43,9 +43,9 @@ def personal_things(text: str) -> list[str]:
 
 def main(path: Path) -> None:
     """Write the sample."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as file:
-        line = take_session(list(file), SESSION_ID)
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
+    line = take_session(text.split("\n"), SESSION_ID)
     if found := personal_things(line):
         raise SystemExit(f"{SESSION_ID}: it holds personal things; choose another\n" + "\n".join(found))
     packed = gzip.compress(line.encode("utf-8"), 9, mtime=0)

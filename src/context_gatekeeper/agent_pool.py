@@ -10,8 +10,7 @@ import os
 import secrets
 import tempfile
 import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -19,44 +18,50 @@ from typing import Any, Self
 
 from context_gatekeeper.arguments import check_limit, check_text, checked_store
 from context_gatekeeper.config import default_sealed_folder
-from context_gatekeeper.core.anchor import scan_anchors
-from context_gatekeeper.core.excerpt import excerpt
 from context_gatekeeper.core.handles import parse_handle
-from context_gatekeeper.core.recalled_text import RecalledItem, render_recalled
+from context_gatekeeper.core.recalled_text import render_recalled
 from context_gatekeeper.core.redact import RedactionMode
-from context_gatekeeper.core.weights import base_weight
 from context_gatekeeper.engine.agent_pages import swap_group
-from context_gatekeeper.engine.expanding import Expander, Expansion, Wanted, may_see, no_such_page
-from context_gatekeeper.engine.goals import Goal, GoalBook, Pin
+from context_gatekeeper.engine.expanding import Expander, Expansion, Wanted
+from context_gatekeeper.engine.goals import RESIDENT_TOKENS, Goal, GoalBook, Pin
 from context_gatekeeper.engine.importing import ImportResult, SessionImporter
+from context_gatekeeper.engine.owner_view import OwnerView, SessionFacts
+from context_gatekeeper.engine.recalled_pages import RecalledPage, recalled_pages
 from context_gatekeeper.engine.session_cards import TaskCard, task_cards
-from context_gatekeeper.engine.session_recall import SessionHit, SessionRecall
+from context_gatekeeper.engine.session_recall import SessionRecall
 from context_gatekeeper.engine.session_view import (
     PageView,
-    SessionFacts,
     SessionTotals,
-    file_marks,
-    read_facts,
     session_of,
     view_pages,
 )
-from context_gatekeeper.errors import AccessDeniedError, ConfigError, PageNotFoundError
+from context_gatekeeper.errors import AccessDeniedError, ConfigError
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores import open_store
 from context_gatekeeper.stores.names import check_place
 from context_gatekeeper.stores.sealed import Redactor, SealedSpans, SpansInMemory
-from context_gatekeeper.types import AgentSession, Page, PageId
+from context_gatekeeper.types import AgentSession, Page, PageDraft, PageId
 
-__all__ = ["AgentPool", "PoolStats", "RecallResult", "RecalledPage", "SessionInfo"]
+__all__ = [
+    "RESIDENT_TOKENS",
+    "AgentPool",
+    "Expansion",
+    "Goal",
+    "ImportResult",
+    "PageView",
+    "Pin",
+    "PoolStats",
+    "RecallResult",
+    "RecalledPage",
+    "SessionInfo",
+    "SessionTotals",
+    "TaskCard",
+]
 
 MOST_RECALLED_PAGES = 5
 """A turn takes no more."""
-_MOST_OF_A_FILE = 2
-"""Versions of one file among the pages of one recall."""
-_RANKED_SHARE = 8
+_RANKED_SHARE = 4
 """Pages ranked for each that is wanted: copies and further versions of a file leave."""
-_EXCERPT_CHARS = 1600
-"""Of one recalled page, about 400 tokens."""
 _FENCE_BYTES = 8
 _FILE_PREFIX = "cgk-page-"
 
@@ -77,37 +82,6 @@ class SessionInfo:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form with the same names."""
         return {name: getattr(self, name) for name in SessionInfo.__slots__}
-
-
-@dataclass(frozen=True, slots=True)
-class RecalledPage:
-    """A page that a recall found."""
-
-    item: RecalledItem
-    score: float
-    """Comparable inside one result only; > 0."""
-    ordinal: int
-    time: float | None
-    """When it was said, in seconds since the epoch."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
-        item = self.item
-        return {
-            "handle": item.handle,
-            "session": item.session,
-            "ordinal": self.ordinal,
-            "score": self.score,
-            "kind": item.kind.value,
-            "provenance": item.provenance.value if item.provenance else "",
-            "tool": item.tool,
-            "path": item.path,
-            "copies": item.copies,
-            "superseded_by": item.superseded_by,
-            "changed_by": item.changed_by,
-            "time": self.time,
-            "excerpt": item.text,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +151,11 @@ class AgentPool:
         self._store: PageStore = open_store(store) if self._owns_store else checked_store(store)  # type: ignore[arg-type]
         self._path: str | None = getattr(self._store, "path", None)
         self._sealed = _sealed_spans(self._path, sealed_folder)
-        self._redactor = Redactor(self._store.handle_key(pool), mode, self._sealed)
-        redact = self._redactor.redact_draft
-        self._importer = SessionImporter(self._store, pool, redact, self._redactor.redact_text, owner)
-        self._expander = Expander(self._store, pool, owner, self._sealed.spans_of)
-        self._goals = GoalBook(self._store, pool, owner, self._expander, redact)
+        self._mode = mode
+        self._importer = SessionImporter(self._store, pool, self._redact_draft, self._redact_text, owner)
+        self._view = OwnerView(self._store, pool, owner)
+        self._expander = Expander(self._view, self._sealed.spans_of)
+        self._goals = GoalBook(self._view, self._expander, self._redact_draft)
         self._recall = SessionRecall(self._store, pool)
 
     def __enter__(self) -> Self:
@@ -221,19 +195,16 @@ class AgentPool:
     def sessions(self) -> tuple[SessionInfo, ...]:
         """The agent sessions that the owner may see, in the order in which they came in."""
         with self._lock:
-            found = []
-            for name in self._store.sessions(self._pool):
-                facts = read_facts(self._store.settings(self._pool, name))
-                if facts is not None and self._is_visible(name, facts):
-                    count = self._store.page_count(self._pool, name)
-                    found.append(SessionInfo(name, facts.source, facts.log_id, facts.working_folder, count))
-            return tuple(found)
+            return tuple(
+                SessionInfo(name, facts.source, facts.log_id, facts.working_folder, self._page_count(name))
+                for name, facts in self._view.sessions()
+            )
 
     def pages(self, session: str) -> tuple[PageView, ...]:
         """The session's pages that hold something, in order. Raises PageNotFoundError for an unknown session."""
         with self._lock:
             facts, pages = self._session(session)
-            return view_pages(pages, facts.working_folder, self._expander.handle_of)
+            return view_pages(pages, facts.working_folder, self._view.handle_of)
 
     def session(self, name: str) -> AgentSession:
         """The session as its pages hold it. Raises PageNotFoundError for an unknown one."""
@@ -245,13 +216,13 @@ class AgentPool:
         """Handles of the pages that enter and leave with a call: its own and all results, in order."""
         with self._lock:
             _, pages = self._session(session)
-            return tuple(map(self._expander.handle_of, swap_group(pages, call_id)))
+            return tuple(map(self._view.handle_of, swap_group(pages, call_id)))
 
     def cards(self, session: str) -> tuple[TaskCard, ...]:
         """The memory cards of the session's tasks. Raises PageNotFoundError for an unknown session."""
         with self._lock:
             facts, pages = self._session(session)
-            return task_cards(pages, self._store.postings(self._pool, session), facts.working_folder)
+            return task_cards(pages, facts.working_folder)
 
     def totals(self, session: str) -> SessionTotals:
         """How the session's pages add up. Raises PageNotFoundError for an unknown session."""
@@ -338,15 +309,11 @@ class AgentPool:
         check_text("query", query)
         check_limit(limit)
         with self._lock:
-            if session is None:
-                names = [info.name for info in self.sessions()]
-            else:
-                self._facts(session)
-                names = [session]
+            names = [name for name, _ in self._view.sessions()] if session is None else [self._known(session)]
             hits = self._recall.find(query, names, limit=limit * _RANKED_SHARE)
-            found = self._recalled(query, hits, limit, now)
+            found = recalled_pages(query, hits, self._view, limit=limit, now=now)
             drawn = secrets.token_hex(_FENCE_BYTES) if fence is None else fence
-            return RecallResult(tuple(found), render_recalled([one.item for one in found], drawn))
+            return RecallResult(found, render_recalled([one.item for one in found], drawn))
 
     # -- goals and pins ---------------------------------------------------------------------
 
@@ -402,7 +369,8 @@ class AgentPool:
     def forget_pages(self, handles: Sequence[str]) -> int:
         """Delete pages by their handles for good; how many there were.
 
-        Raises ConfigError for what is no page's handle, PageNotFoundError for an unknown one; nothing is deleted then.
+        Raises ConfigError for what is no page's handle, PageNotFoundError for an unknown one, AccessDeniedError for
+        one of somebody else; nothing is deleted then.
         """
         with self._lock:
             ids: dict[PageId, None] = {}
@@ -412,121 +380,50 @@ class AgentPool:
                     raise ConfigError(
                         f"handle {handle[:80]!a}", "it is no whole page's", "name pages as `cgk pages SESSION` does"
                     )
-                page_id = self._store.page_of_handle(self._pool, mention.handle)
-                page = None if page_id is None else self._store.get(self._pool, (page_id,))[0]
-                if page is None or page.labels.deleted or page.labels.owner != self._owner:
-                    raise no_such_page(handle)
+                page = self._view.page_of(mention.handle)
+                if page.labels.owner != self._owner:
+                    raise AccessDeniedError(handle, "it is shared, and somebody else's", "ask its owner to delete it")
                 ids[page.page_id] = None
             self._forget(self._store.delete_pages(self._pool, tuple(ids)))
             return len(ids)
 
     # -- inside -----------------------------------------------------------------------------
 
+    def _redactor(self) -> Redactor:
+        """Made when something comes in: reading writes nothing, not even the pool's key."""
+        return Redactor(self._store.handle_key(self._pool), self._mode, self._sealed)
+
+    def _redact_draft(self, draft: PageDraft) -> PageDraft:
+        return self._redactor().redact_draft(draft)
+
+    def _redact_text(self, text: str) -> str:
+        return self._redactor().redact_text(text)
+
+    def _page_count(self, name: str) -> int:
+        return self._store.page_count(self._pool, name)
+
     def _forget(self, gone: Sequence[str]) -> None:
         self._sealed.forget(gone)
         self._recall.forget()
 
-    def _is_visible(self, name: str, facts: SessionFacts | None) -> bool:
-        """Whether an agent's session is the owner's, or holds a page that he may see."""
-        if facts is None or facts.owner == self._owner:
-            return facts is not None
-        pages = self._store.scan(self._pool, name)
-        return any(page.labels.provenance is not None and may_see(page.labels, self._owner) for page in pages)
-
-    def _facts(self, name: str) -> SessionFacts:
-        """The facts of an agent's session that the owner may see."""
-        check_text("session", name)
-        check_place(self._pool, name)
-        facts = read_facts(self._store.settings(self._pool, name))
-        if facts is None or not self._is_visible(name, facts):
-            raise PageNotFoundError(
-                f"session {name[:80]!a}", "the pool has no such agent session", "take one that `cgk inspect` lists"
-            )
-        return facts
-
     def _session(self, name: str) -> tuple[SessionFacts, list[Page]]:
         """Facts and pages of a session, as far as the owner may see them."""
-        facts = self._facts(name)
-        pages = self._store.scan(self._pool, name)
-        return facts, [page for page in pages if page.labels.deleted or may_see(page.labels, self._owner)]
+        return self._view.facts(self._known(name)), list(self._view.pages(name))
 
-    def _only_session(self) -> str | None:
-        sessions = self.sessions()
-        return sessions[0].name if len(sessions) == 1 else None
+    def _known(self, name: str) -> str:
+        """``name`` when an agent's session has it that the owner may see."""
+        check_text("session", name)
+        check_place(self._pool, name)
+        self._view.facts(name)
+        return name
 
     def _named(self, handle: str, session: str | None) -> str | None:
         """The session that a handle needs: the one given, or the only one."""
         check_text("handle", handle)
-        return self._only_session() if session is None and parse_handle(handle) is None else session
-
-    # -- recalled pages ---------------------------------------------------------------------
-
-    def _recalled(self, query: str, hits: Iterable[SessionHit], limit: int, now: float | None) -> list[RecalledPage]:
-        """The best pages of the hits that may be shown, with their excerpts and marks."""
-        weights = {term: base_weight(term) for term in scan_anchors(query).counts}
-        found = _without_copies(self._visible(hits), limit)
-        marks = {name: self._marks(name) for name in {one.page.session for one in found if one.page.labels.path}}
-        recalled = []
-        for one in found:
-            page, handle = one.page, self._expander.handle_of(one.page)
-            superseded_by, changed_by = marks.get(page.session, {}).get(page.ordinal, ("", ""))
-            item = RecalledItem(
-                handle,
-                page.kind,
-                page.labels.provenance,
-                page.session,
-                excerpt(page.text, weights, most_chars=_EXCERPT_CHARS, handle=handle),
-                page.labels.owner,
-                page.labels.tool,
-                page.labels.path,
-                None if now is None or page.time is None else max(0.0, now - page.time),
-                one.copies,
-                superseded_by,
-                changed_by,
-            )
-            recalled.append(RecalledPage(item, one.score, page.ordinal, page.time))
-        return recalled
-
-    def _visible(self, hits: Iterable[SessionHit]) -> Iterator[_Found]:
-        for one in hits:
-            (page,) = self._store.get(self._pool, (one.hit.page_id,))
-            if not page.labels.deleted and may_see(page.labels, self._owner):
-                yield _Found(page, one.hit.score)
-
-    def _marks(self, name: str) -> dict[int, tuple[str, str]]:
-        """Ordinal -> handles of what supersedes and what changed a file page of the session."""
-        facts, pages = self._session(name)
-        handles = {page.ordinal: self._expander.handle_of(page) for page in pages} | {None: ""}
-        return {
-            ordinal: (handles[one.superseded_by], handles[one.changed_by])
-            for ordinal, one in file_marks(pages, facts.working_folder).items()
-        }
-
-
-@dataclass(slots=True)
-class _Found:
-    """A page of a recall before it is shown."""
-
-    page: Page
-    score: float
-    copies: int = 1
-
-
-def _without_copies(found: Iterable[_Found], limit: int) -> list[_Found]:
-    """The first ``limit``: of equal texts the newest page in the best one's place, of a file two versions."""
-    kept: dict[str, _Found] = {}
-    versions: Counter[tuple[str, str]] = Counter()
-    for one in found:
-        same = kept.get(one.page.sha256)
-        if same is not None:
-            same.copies += 1
-            same.page = max(same.page, one.page, key=lambda page: (page.time or 0.0, page.page_id))
-            continue
-        file = (one.page.session, one.page.labels.path)
-        if len(kept) < limit and versions[file] < _MOST_OF_A_FILE:
-            kept[one.page.sha256] = one
-            versions[file] += one.page.labels.path != ""
-    return list(kept.values())
+        if session is not None or parse_handle(handle) is not None:
+            return session
+        names = [name for name, _ in self._view.sessions()]
+        return names[0] if len(names) == 1 else None
 
 
 def _checked_mode(redaction: str) -> RedactionMode:

@@ -36,7 +36,9 @@ ALL_LABELS = PageLabels(
     content_hash="0f" * 32,
     supersedes=PageId(2**63 - 1),
     provenance=Provenance.FILE,
-    parts=(PagePart(BlockKind.TEXT, 0, 2), PagePart(BlockKind.TOOL_CALL, 2, 5, "Bash", "call_0002")),
+    parts=(PagePart(BlockKind.TEXT, 0, 2), PagePart(BlockKind.TOOL_CALL, 2, 5, "Bash", "call_0002", 9)),
+    origin="attachment",
+    is_error=True,
 )
 
 
@@ -62,6 +64,8 @@ class TestLabels:
             {"acl": ("",)},
             {"goal_ids": ("g", "g")},
             {"supersedes": PageId(1)},
+            {"origin": "meta"},
+            {"is_error": True},
             *({"provenance": provenance} for provenance in Provenance),
             *({"parts": (PagePart(kind, 0, 6),)} for kind in BlockKind),
             {"parts": (PagePart(BlockKind.TEXT, 3, 3), PagePart(BlockKind.TEXT, 3, 6))},
@@ -94,7 +98,7 @@ class TestLabels:
             {"provenance": "user"},
             *({"supersedes": value} for value in (0, -1, 2**63, "1", True, 1.5)),
             {"parts": [PagePart(BlockKind.TEXT, 0, 1)]},
-            {"parts": ((BlockKind.TEXT, 0, 1, "", ""),)},
+            {"parts": ((BlockKind.TEXT, 0, 1, "", "", 0),)},
             {"parts": (PagePart(BlockKind.TEXT, 0, 7),)},
             {"parts": (PagePart(BlockKind.TEXT, 2, 1),)},
             {"parts": (PagePart(BlockKind.TEXT, -1, 1),)},
@@ -102,6 +106,10 @@ class TestLabels:
             {"parts": (PagePart("text", 0, 1),)},  # type: ignore[arg-type]
             {"parts": (PagePart(BlockKind.TEXT, 0, True),)},
             {"parts": (PagePart(BlockKind.TEXT, 0, 1, None),)},  # type: ignore[arg-type]
+            {"parts": (PagePart(BlockKind.TEXT, 0, 1, "", "", -1),)},
+            {"parts": (PagePart(BlockKind.TEXT, 0, 1, "", "", True),)},
+            {"origin": None},
+            {"is_error": 1},
             {"deleted": True},
             {"deleted": None},
         ],

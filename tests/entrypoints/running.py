@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import pty
@@ -89,6 +90,8 @@ class OnTerminal:
         signal.signal(signal.SIGINT, ours)
         os.close(theirs)
         self.shown = ""
+        # A piece may end inside a character.
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def __enter__(self) -> Self:
         return self
@@ -128,12 +131,12 @@ class OnTerminal:
             pass
         return self._process.wait(DEADLINE_SECONDS)
 
-    def _read(self) -> str:
+    def _read(self) -> bytes:
         ready, _, _ = select.select([self._ours], [], [], DEADLINE_SECONDS)
         assert ready, f"nothing was shown for {DEADLINE_SECONDS} s after {self.shown!r}"
         try:
-            piece = os.read(self._ours, 65536).decode("utf-8", "replace")
+            piece = os.read(self._ours, 65536)
         except OSError:  # Linux says so when the other end is closed.
-            piece = ""
-        self.shown += piece.replace("\r\n", "\n")
+            piece = b""
+        self.shown += self._decoder.decode(piece).replace("\r\n", "\n")
         return piece

@@ -12,7 +12,9 @@ from context_gatekeeper.types import NO_LABELS, BlockKind, PageId, PageLabels, P
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=9)
 TUPLES = st.lists(TEXTS, max_size=3).map(tuple)
-PARTS = st.builds(PagePart, st.sampled_from(BlockKind), st.integers(0, 9), st.integers(0, 9), TEXTS, TEXTS)
+PARTS = st.builds(
+    PagePart, st.sampled_from(BlockKind), st.integers(0, 9), st.integers(0, 9), TEXTS, TEXTS, st.integers(0, 9)
+)
 LABELS = st.builds(
     PageLabels,
     namespace=TEXTS,
@@ -28,6 +30,8 @@ LABELS = st.builds(
     supersedes=st.none() | st.integers(1, 2**63 - 1).map(PageId),
     provenance=st.none() | st.sampled_from(Provenance),
     parts=st.lists(PARTS, max_size=3).map(tuple),
+    origin=TEXTS,
+    is_error=st.booleans(),
     deleted=st.booleans(),
 )
 

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from context_gatekeeper.core.redact import PLACEHOLDER_START, RedactedSpan, Redaction, RedactionMode, redact
 from context_gatekeeper.errors import ConfigError, StoreDamagedError, StoreError
-from context_gatekeeper.stores.sealed import Redactor, SealedSpans
+from context_gatekeeper.stores.sealed import Redactor, SealedSpans, SpansInMemory
 from context_gatekeeper.stores.sqlite import SqliteStore
 from context_gatekeeper.types import BlockKind, PageDraft, PageId, PageLabels, PagePart, Role
 from tests.conformance.samples import word_counts
@@ -51,6 +52,26 @@ def test_a_sealed_text_is_joined_again(sealed: SealedSpans) -> None:
     assert redaction.text != TEXT
     assert sealed.joined(redaction.text) == TEXT
     assert SealedSpans(Path(sealed.path).parent, "pages.db").joined(redaction.text) == TEXT
+
+
+def test_what_placeholders_stand_for_is_told_with_their_places(sealed: SealedSpans) -> None:
+    redaction = redact(TEXT, KEY)
+    assert sealed.spans_of(redaction.text) == ()
+    sealed.seal([redaction])
+    assert sealed.spans_of(redaction.text) == redaction.spans
+    assert sealed.spans_of("plain") == sealed.spans_of(redaction.text + " ") == ()
+
+
+def test_spans_kept_in_memory_are_joined_and_forgotten_alike() -> None:
+    spans = SpansInMemory()
+    redaction = redact(TEXT, KEY)
+    spans.seal([redaction, redact("no secret", KEY)])
+    assert spans.joined(redaction.text) == TEXT
+    assert spans.joined("no secret") == "no secret"
+    assert spans.spans_of(redaction.text + " ") == ()
+    assert Redactor(KEY, RedactionMode.KEEP, spans).redact_text(TEXT) == redaction.text
+    spans.forget([sha256(redaction.text.encode()).hexdigest(), "0f"])
+    assert spans.joined(redaction.text) == redaction.text
 
 
 def test_sealing_twice_is_sealing_once(sealed: SealedSpans) -> None:

@@ -45,25 +45,25 @@ _LINE_PREFIX = re.compile(r"\s*(?:[^\s:]{1,200}[:\-])?\d{1,7}(?:→|\t|: ?|\. |-
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The units of one text, each once, in no order."""
+    """The units of one text, each once, in the order in which they stand."""
 
-    lines: frozenset[str]
-    tokens: frozenset[str]
+    lines: tuple[str, ...]
+    tokens: tuple[str, ...]
     """As they stand, without the runs inside them."""
 
     @property
-    def runs(self) -> frozenset[str]:
+    def runs(self) -> tuple[str, ...]:
         """Tokens and every run of components inside them."""
-        return frozenset(run for token in self.tokens for run in token_runs(token))
+        return tuple(dict.fromkeys(run for token in self.tokens for run in token_runs(token)))
 
 
 def read_evidence(text: str) -> Evidence:
     """Units of ``text``. O(len(text))."""
-    lines: set[str] = set()
+    lines: dict[str, None] = {}
     for line in text.split("\n"):
         if len(line) >= MIN_LINE_CHARS:
-            lines.update(line_keys(line))
-    return Evidence(frozenset(lines), frozenset(evidence_tokens(text)))
+            lines.update(dict.fromkeys(line_keys(line)))
+    return Evidence(tuple(lines), tuple(evidence_tokens(text)))
 
 
 def line_keys(line: str) -> tuple[str, ...]:
@@ -89,9 +89,9 @@ def bare_line(line: str) -> str:
     return (line[numbered.end() :] if numbered is not None else line).strip()
 
 
-def evidence_tokens(text: str) -> set[str]:
-    """Tokens of ``text`` that count as evidence."""
-    return {token for raw in _TOKEN.findall(text) if (token := _as_token(raw))}
+def evidence_tokens(text: str) -> list[str]:
+    """Tokens of ``text`` that count as evidence, each once, in the order in which they stand."""
+    return list(dict.fromkeys(token for raw in _TOKEN.findall(text) if (token := _as_token(raw))))
 
 
 @lru_cache(maxsize=1 << 16)

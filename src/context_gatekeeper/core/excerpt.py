@@ -1,7 +1,8 @@
 """The lines of a text that a query is about, as they stand, with the gaps told.
 
 Whole lines that hold most of the query's weight, each with its neighbours, up to a bound; a gap says which lines are
-left out and by which handle they come. Of a text without any of the query's terms the beginning is shown.
+left out and by which handle they come. Of a line too long the stretch around its heaviest term is shown. Of a text
+without any of the query's terms the beginning is.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from context_gatekeeper.core.anchor import scan_anchors
-from context_gatekeeper.core.cuts import cut_text
+from context_gatekeeper.core.cuts import cut_plain
 from context_gatekeeper.errors import ConfigError
 
 __all__ = ["excerpt"]
 
 _LINE_CHARS = 600
-"""A longer line is cut there, and says so."""
+"""Of a longer line so many are shown, and it says so."""
+_LEAD_CHARS = 200
+"""Of these, in front of the heaviest term."""
 _READ_CHARS = 4000
-"""Of a longer line only the beginning is looked at."""
+"""A longer line is not read word by word: that a term's letters stand in it is enough."""
 _MOST_READ_CHARS = 1 << 18
 """Of a longer text only the lines at its beginning are looked at: a quarter of a second."""
 _CONTEXT_LINES = 1
@@ -43,7 +46,7 @@ def excerpt(text: str, weights: Mapping[str, float], *, most_chars: int, handle:
     if lines[-1] == "":
         lines.pop()
     shown = _chosen(lines, weights, most_chars) or _beginning(lines, most_chars)
-    return "\n".join(_told(lines, shown, handle))
+    return "\n".join(_told(lines, shown, weights, handle))
 
 
 def _chosen(lines: Sequence[str], weights: Mapping[str, float], most_chars: int) -> list[int]:
@@ -55,7 +58,7 @@ def _chosen(lines: Sequence[str], weights: Mapping[str, float], most_chars: int)
         if read > _MOST_READ_CHARS:
             break
         if line:
-            held = scan_anchors(line[:_READ_CHARS]).counts
+            held = scan_anchors(line).counts if len(line) <= _READ_CHARS else line.lower()
             gained = sum(weight for term, weight in weights.items() if term in held)
             if gained > 0.0:
                 worth[number] = gained
@@ -88,12 +91,12 @@ def _cost(line: str) -> int:
     return min(len(line), _LINE_CHARS) + 1
 
 
-def _told(lines: Sequence[str], shown: Sequence[int], handle: str) -> Iterable[str]:
+def _told(lines: Sequence[str], shown: Sequence[int], weights: Mapping[str, float], handle: str) -> Iterable[str]:
     behind = -1
     for number in shown:
         if number > behind + 1:
             yield _gap(behind + 1, number - 1, handle)
-        yield _shortened(lines[number])
+        yield _shortened(lines[number], weights)
         behind = number
     if behind < len(lines) - 1:
         yield _gap(behind + 1, len(lines) - 1, handle)
@@ -104,8 +107,14 @@ def _gap(first: int, last: int, handle: str) -> str:
     return f"[{named} left out: {handle}#L{first + 1}-{last + 1}]"
 
 
-def _shortened(line: str) -> str:
+def _shortened(line: str, weights: Mapping[str, float]) -> str:
     if len(line) <= _LINE_CHARS:
         return line
-    kept = cut_text(line, _LINE_CHARS)
-    return f"{kept} [{len(line) - len(kept)} characters of the line left out]"
+    lowered = line.lower()
+    heaviest = sorted(weights, key=lambda term: (-weights[term], term))
+    place = next((found for term in heaviest if (found := lowered.find(term)) >= 0), 0)
+    start = len(cut_plain(line, max(0, place - _LEAD_CHARS)))
+    kept = cut_plain(line[start:], _LINE_CHARS)
+    before, behind = start, len(line) - start - len(kept)
+    told = [f"[{before} characters of the line left out] " if before else "", kept]
+    return "".join((*told, f" [{behind} characters of the line left out]" if behind else ""))

@@ -22,7 +22,7 @@ __all__ = ["RecalledItem", "neutralise", "render_recalled"]
 
 _FENCE = re.compile(r"[0-9a-z]{8,64}\Z")
 _TAGS = (
-    r"/?\s{0,3}(?:antml:)?(?:system|user|assistant|human|ai|bot|model|developer|function|tool|recalled|memory|context|"
+    r"\s{0,3}/?\s{0,3}(?:antml:)?(?:system|user|assistant|human|ai|bot|model|developer|function|tool|recalled|memory|context|"
     r"instructions?|prompt|message|role|invoke|parameters?|think|thinking|im_start|im_end|endoftext|eot|sys|inst|s)"
 )
 _MARKS = re.compile(

@@ -42,6 +42,7 @@ from context_gatekeeper.types import (
 __all__ = [
     "BlockPlace",
     "block_places",
+    "called_tools",
     "draft_page",
     "empty_page",
     "finish_draft",
@@ -250,6 +251,11 @@ def page_blocks(page: Page | PageDraft) -> tuple[ContentBlock, ...]:
         )
         for part in labels.parts
     )
+
+
+def called_tools(page: Page) -> tuple[str, ...]:
+    """Names of the tools that the page calls, each once, in order."""
+    return tuple(dict.fromkeys(part.name for part in page.labels.parts if part.kind is BlockKind.TOOL_CALL))
 
 
 def block_places(page: Page) -> tuple[BlockPlace, ...]:

@@ -199,7 +199,8 @@ class DigestMaker:
 
 
 def handle_ranges(log: SessionLog, pieces: Sequence[int]) -> list[str]:
-    """Handles of slices in order: ``p12`` for a block, ``p12-p20`` for several, ``p12#L40-88`` for some lines of one."""
+    """Handles of slices in order: ``p12`` for a block, ``p12-p20`` for several, ``p12#L40-88``
+    for some lines of one, ``p12#C100-200`` for a stretch of a long line."""
     told: list[str] = []
     first_whole = last_whole = -1
     place = 0
@@ -218,11 +219,17 @@ def handle_ranges(log: SessionLog, pieces: Sequence[int]) -> list[str]:
                 first_whole = segment.number
             last_whole = segment.number
             continue
-        line = segment.text.count("\n", 0, first.start) + 1
-        end_line = line + segment.text.count("\n", first.start, last.end - 1)
-        told.append(f"{log.handle(segment)}#L{line}-{end_line}")
+        told.append(f"{log.handle(segment)}#{_span(segment.text, first.start, last.end)}")
         last_whole = -1
     return told
+
+
+def _span(text: str, start: int, end: int) -> str:
+    """``L40-88`` for whole lines, ``C100-200`` (from, before) for a stretch that does not begin or end with a line."""
+    if (start and text[start - 1] != "\n") or (end < len(text) and text[end - 1] != "\n"):
+        return f"C{start}-{end}"
+    line = text.count("\n", 0, start) + 1
+    return f"L{line}-{line + text.count(chr(10), start, end - 1)}"
 
 
 def slice_text(log: SessionLog, piece: Slice) -> str:

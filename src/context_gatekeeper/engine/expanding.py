@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 from context_gatekeeper.core.block_handles import parse_block_handle
 from context_gatekeeper.core.expansion import TextSlice, expand_lines, expand_pattern, expand_range
-from context_gatekeeper.core.handles import RangeUnit, handle_of, parse_handle
+from context_gatekeeper.core.handles import RangeUnit, parse_handle
 from context_gatekeeper.core.redact import RedactedSpan, join
 from context_gatekeeper.engine.agent_pages import block_places
-from context_gatekeeper.errors import ConfigError, PageNotFoundError
-from context_gatekeeper.ports import PageStore
-from context_gatekeeper.types import BlockKind, Page, PageKind, PageLabels, PageScope, Provenance
+from context_gatekeeper.engine.owner_view import OwnerView, no_such_page
+from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.types import BlockKind, Page, PageKind, Provenance
 
-__all__ = ["Expander", "Expansion", "Wanted", "may_see", "no_such_page"]
+__all__ = ["Expander", "Expansion", "Wanted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +67,6 @@ class Expansion:
     """File that holds the text, where one was asked for."""
 
 
-def may_see(labels: PageLabels, owner: str) -> bool:
-    """Whether ``owner`` may see a page: his own, one that names him, one that is shared."""
-    return labels.owner == owner or owner in labels.acl or labels.scope is not PageScope.PRIVATE
-
-
-def no_such_page(handle: str) -> PageNotFoundError:
-    """The one error for a handle that leads to nothing that may be shown."""
-    return PageNotFoundError(
-        f"handle {handle[:80]!a}", "there is no such page here", "check it; `cgk pages SESSION` lists those there are"
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """A part of a page."""
@@ -90,21 +78,15 @@ class _Piece:
 
 
 class Expander:
-    """Expands handles of one pool for one owner.
+    """Expands handles.
 
     Args:
-        store: where the pages are.
-        pool: the share of the store.
-        owner: who asks.
+        view: the pool as whoever asks sees it.
         spans_of: redacted text -> what its placeholders stand for (`SealedSpans.spans_of`).
     """
 
-    def __init__(
-        self, store: PageStore, pool: str, owner: str, spans_of: Callable[[str], Sequence[RedactedSpan]]
-    ) -> None:
-        self._store = store
-        self._pool = pool
-        self._owner = owner
+    def __init__(self, view: OwnerView, spans_of: Callable[[str], Sequence[RedactedSpan]]) -> None:
+        self._view = view
         self._spans_of = spans_of
 
     def expand(
@@ -124,7 +106,8 @@ class Expander:
         """
         mention, blocks = parse_handle(handle), parse_block_handle(handle)
         if mention is not None:
-            found = [self._page(mention.handle)]
+            page = self._view.page_of(mention.handle)
+            found = [_Piece(page, 0, len(page.text), page.labels.tool)]
             wanted = _narrowed(handle, wanted, mention.unit, mention.first, mention.last)
             names = [mention.handle]
         elif blocks is not None:
@@ -141,25 +124,14 @@ class Expander:
             )
         return self._expansion(handle, names, found, wanted, joins_secrets=joins_secrets)
 
-    def handle_of(self, page: Page) -> str:
-        """The page's own handle."""
-        return handle_of(page.page_id, self._store.handle_key(self._pool))
-
     # -- inside -----------------------------------------------------------------------------
-
-    def _page(self, handle: str) -> _Piece:
-        page_id = self._store.page_of_handle(self._pool, handle)
-        page = None if page_id is None else self._store.get(self._pool, (page_id,))[0]
-        if page is None or page.labels.deleted or not may_see(page.labels, self._owner):
-            raise no_such_page(handle)
-        return _Piece(page, 0, len(page.text), page.labels.tool)
 
     def _blocks(self, handle: str, session: str, numbers: range) -> Iterable[_Piece]:
         """The blocks of these numbers, in order. O(pages of the session)."""
         wanted = numbers.start
-        for page in self._store.scan(self._pool, session):
+        for page in self._view.pages(session):
             for place in block_places(page):
-                if place.number == wanted and may_see(page.labels, self._owner):
+                if place.number == wanted < numbers.stop:
                     tool = place.block.name if place.block.kind is not BlockKind.OTHER else ""
                     yield _Piece(page, place.start, place.end, tool)
                     wanted += 1
@@ -179,7 +151,7 @@ class Expander:
         expansion = Expansion(
             handle.strip(),
             "\n\n".join(texts),
-            self.handle_of(first.page),
+            self._view.handle_of(first.page),
             first.page.session,
             first.page.kind,
             first.page.labels.provenance,

@@ -202,10 +202,6 @@ class FileTracker:
             if block.kind is BlockKind.TOOL_CALL:
                 self._calls[block.call_id] = read_file_call(block.name, block.text, self.working_folder)
 
-    def call(self, call_id: str) -> FileCall | None:
-        """What the newest call of this id does with files; None for nothing."""
-        return self._calls.get(call_id)
-
     def note_result(self, call_id: str, place: int, *, is_error: bool) -> FileNote | None:
         """Take in a result; what it means for files, None for nothing. What failed changed and showed nothing."""
         call = self._calls.get(call_id)

@@ -16,9 +16,9 @@ from typing import Any
 
 from context_gatekeeper.core.tokens import estimate_tokens
 from context_gatekeeper.engine.agent_pages import empty_page, finish_draft
-from context_gatekeeper.engine.expanding import Expander, Wanted, may_see
+from context_gatekeeper.engine.expanding import Expander, Wanted
+from context_gatekeeper.engine.owner_view import OwnerView
 from context_gatekeeper.errors import BudgetError, ConfigError, PageNotFoundError, StoreBusyError
-from context_gatekeeper.ports import PageStore
 from context_gatekeeper.types import Page, PageDraft, PageKind, PageLabels, Provenance, Role
 
 __all__ = ["GOALS_SESSION", "RESIDENT_TOKENS", "Goal", "GoalBook", "Pin"]
@@ -66,41 +66,32 @@ class GoalBook:
     """Goals and pins of one owner in one pool.
 
     Args:
-        store: where they are kept.
-        pool: the share of the store.
-        owner: whose they are.
+        view: the pool as he sees it.
         expander: leads from handles to texts.
         redact: makes a draft what may be stored.
     """
 
-    def __init__(
-        self,
-        store: PageStore,
-        pool: str,
-        owner: str,
-        expander: Expander,
-        redact: Callable[[PageDraft], PageDraft],
-    ) -> None:
-        self._store = store
-        self._pool = pool
-        self._owner = owner
+    def __init__(self, view: OwnerView, expander: Expander, redact: Callable[[PageDraft], PageDraft]) -> None:
+        self._view = view
+        self._store = view.store
+        self._pool = view.pool
+        self._owner = view.owner
         self._expander = expander
         self._redact = redact
 
     def goals(self) -> tuple[Goal, ...]:
         """Every goal of the owner that is there, done ones too, in the order of setting."""
         done = {key for key, state in self._settings().items() if state == _DONE}
-        pages = [page for page in self._store.scan(self._pool, GOALS_SESSION) if page.kind is PageKind.GOAL]
         return tuple(
             Goal(
                 f"g{page.turn_id + 1}",
                 page.text,
-                self._expander.handle_of(page),
+                self._view.handle_of(page),
                 estimate_tokens(page.text),
                 f"{_GOAL} g{page.turn_id + 1}" in done,
             )
-            for page in pages
-            if not page.labels.deleted and may_see(page.labels, self._owner)
+            for page in self._view.pages(GOALS_SESSION)
+            if page.kind is PageKind.GOAL and not page.labels.deleted
         )
 
     def set_goal(self, text: str) -> Goal:

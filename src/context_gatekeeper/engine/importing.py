@@ -8,7 +8,6 @@ that was killed is made whole by making it again.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -18,14 +17,13 @@ from typing import Any
 
 from context_gatekeeper.engine.agent_pages import finish_draft
 from context_gatekeeper.engine.ingest import Ingest, RawPage
+from context_gatekeeper.engine.owner_view import AGENT_SETTING, SessionFacts
 from context_gatekeeper.errors import ConfigError, StoreBusyError
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.types import AgentSession, Page, PageDraft, PageId
 
-__all__ = ["AGENT_SETTING", "ImportResult", "SessionImporter", "fork_name", "session_name"]
+__all__ = ["ImportResult", "SessionImporter", "fork_name", "session_name"]
 
-AGENT_SETTING = "agent-session"
-"""Setting that marks a session as an agent's; JSON with the log's own name, the format and the working folder."""
 _FORK_MARK = "~"
 _MOST_NAME_CHARS = 480
 """Leaves room for the number of a fork."""
@@ -46,12 +44,14 @@ class ImportResult:
     source: str
     """Format of the log."""
     known_pages: int
-    """Pages that the store held of it before."""
+    """Pages that the store held of it before, deleted ones too."""
     added_pages: int
     blocks: int
     """Of the transcript."""
     added_kinds: Mapping[str, int] = field(default_factory=dict)
     """Kind -> added pages of it; pages of a side on which nothing was said are counted as ``empty``."""
+    deleted_pages: int = 0
+    """Of the known ones, those that their owner deleted: they do not come back."""
     redacted_pages: int = 0
     """Added pages with a placeholder in the place of a secret; not known of a dry run."""
     diverged_from: str = ""
@@ -72,6 +72,7 @@ class ImportResult:
             "added_pages": self.added_pages,
             "blocks": self.blocks,
             "added_kinds": dict(self.added_kinds),
+            "deleted_pages": self.deleted_pages,
             "redacted_pages": self.redacted_pages,
             "diverged_from": self.diverged_from,
             "diverged_at": self.diverged_at,
@@ -102,6 +103,8 @@ class _Match:
     """Ordinal -> page, of the pages in common."""
     pages: int = 0
     """The session's."""
+    deleted: int = 0
+    """Of the pages in common."""
     is_whole: bool = True
     """Whether the stored session is the transcript's beginning, or holds all of it."""
 
@@ -137,7 +140,7 @@ class SessionImporter:
         Raises:
             StoreError: the pages could not be stored; those of whole batches are, and another import adds the rest.
         """
-        match, other = self._find_place(session)
+        match, other = self._find_place(session, stores=not dry_run)
         known, redacted = match.pages, 0
         kinds: Counter[str] = Counter()
         if dry_run:
@@ -153,6 +156,7 @@ class SessionImporter:
             sum(kinds.values()),
             match.walk.number,
             dict(kinds),
+            match.deleted,
             redacted,
             diverged_from=other.name if other is not None else "",
             diverged_at=other.walk.number if other is not None else 0,
@@ -162,11 +166,12 @@ class SessionImporter:
 
     # -- where it goes ----------------------------------------------------------------------
 
-    def _find_place(self, session: AgentSession) -> tuple[_Match, _Match | None]:
+    def _find_place(self, session: AgentSession, *, stores: bool = True) -> tuple[_Match, _Match | None]:
         """The session that the transcript goes on, a new one at need, and the one that it left then."""
         known = set(self._store.sessions(self._pool))
-        base = session_name(self._redact_text(session.session_id))
         key = self._store.handle_key(self._pool) if known else b""
+        # Without a pool there is nothing to compare with, and a name that is not stored tells nobody anything.
+        base = session_name(self._redact_text(session.session_id) if known or stores else session.session_id)
         best: _Match | None = None
         nearest: _Match | None = None
         number = 1
@@ -188,6 +193,7 @@ class SessionImporter:
                 match.is_whole = match.walk.is_done
                 break
             match.page_ids[page.ordinal] = page.page_id
+            match.deleted += page.labels.deleted
         return match
 
     # -- storing ----------------------------------------------------------------------------
@@ -217,14 +223,8 @@ class SessionImporter:
         )
 
     def _mark(self, session: AgentSession, name: str) -> None:
-        told = {
-            "id": session.session_id,
-            "source": session.source,
-            "folder": session.working_folder,
-            "owner": self._owner,
-            "events": [[event.kind, event.time, event.prompt_tokens] for event in session.events],
-        }
-        self._store.set_setting(self._pool, name, AGENT_SETTING, self._redact_text(json.dumps(told)))
+        facts = SessionFacts(session.session_id, session.source, session.working_folder, self._owner, session.events)
+        self._store.set_setting(self._pool, name, AGENT_SETTING, self._redact_text(facts.to_json()))
 
     def _batches(self, match: _Match) -> Iterator[list[RawPage]]:
         """Turns that follow, some at a time; a page that supersedes one comes in a later batch than that."""

@@ -26,6 +26,7 @@ from context_gatekeeper.engine.agent_pages import (
     side_of,
 )
 from context_gatekeeper.engine.file_versions import FileTracker
+from context_gatekeeper.engine.task_labels import TaskLabels
 from context_gatekeeper.types import (
     NO_LABELS,
     AgentMessage,
@@ -38,7 +39,10 @@ from context_gatekeeper.types import (
     Role,
 )
 
-__all__ = ["Ingest", "RawPage"]
+__all__ = ["FIRST_TASK", "Ingest", "RawPage"]
+
+FIRST_TASK = "t1"
+"""Of what nobody asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class Ingest:
         self._owner = owner
         self._files = FileTracker(session.working_folder)
         self._calls: dict[str, ContentBlock] = {}
+        self._tasks: list[str] = []
         self._message = 0
         self._start = 0
         """Block of the message that the next page begins with."""
@@ -137,10 +142,23 @@ class Ingest:
             raw = RawPage(empty_page(turn_id, role, self._owner), (), self.number)
         else:
             message, number = self._messages[self._message], self.number
+            task_id = self._task_of(self._message)
             labels, superseded = self._take(blocks)
+            labels = replace(labels, task_id=task_id)
             raw = RawPage(draft_page(message, blocks, turn_id, labels), blocks, number, superseded)
         self.ordinal += 1
         return raw
+
+    def _task_of(self, message: int) -> str:
+        """Task of a message by all that the transcript tells; worked out for the first page that is new."""
+        if not self._tasks:
+            labels = TaskLabels()
+            turns = []
+            for one in self._messages:
+                labels.add(one)
+                turns.append(max(labels.turn, 0))
+            self._tasks = [labels.task_of(turn) or FIRST_TASK for turn in turns]
+        return self._tasks[message]
 
     def _take(self, blocks: tuple[ContentBlock, ...]) -> tuple[PageLabels, int | None]:
         """Go past the blocks of a page; its labels and what it supersedes."""

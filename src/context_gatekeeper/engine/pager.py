@@ -41,6 +41,10 @@ class PagerParams:
     """Share of calls that may fault; the factor is steered to it. None: the factor stays."""
     steering: float = 0.12
     """Step of the factor's logarithm a call: up by this much at a fault, down by the target's share of it."""
+    fault_memory_calls: float = 40.0
+    """Calls over which the running share of faults is taken."""
+    patience_share: float = 2.0
+    """Running share over target beyond which nothing more is left out until faults have become rarer."""
     factor_bounds: tuple[float, float] = (0.3, 8.0)
     name_weight: float = 0.2
     """Worth of a slice of which only a name may be quoted, beside one with a line."""
@@ -133,6 +137,7 @@ class Pager:
         self._digests = DigestMaker(log, self.window, self._model, prices)
         self._idle_since: dict[int, int] = {}
         self._faulted = False
+        self._fault_share = 0.0
         self._faults_in_epoch = 0
         self._sent: list[int] = []
         self._sent_before: list[int] = []
@@ -172,12 +177,16 @@ class Pager:
                 self._rested_on.setdefault(older, []).append(piece.number)
 
     def fault(self, pieces: Sequence[int]) -> None:
-        """Bring slices back whole, at the tail. One that keeps coming back stays for a while."""
+        """Count page faults, and bring the slices back. One that keeps coming back stays for a while."""
         for number in pieces:
-            verdict = self.faults.faulted(number, self._log.calls)
-            self.refetched_hot_slices += verdict.refetched
+            self.refetched_hot_slices += self.faults.faulted(number, self._log.calls).refetched
+        self.bring_back(pieces)
+
+    def bring_back(self, pieces: Sequence[int]) -> None:
+        """Put slices whole at the tail, after faults that `faults` has counted."""
+        for number in pieces:
             self.window.append(self.window.make(EntryForm.RECALLED, self._log.slices[number].tokens, [number]))
-            self._faults_in_epoch += 1
+        self._faults_in_epoch += len(pieces)
         self._faulted = True
 
     def prepare(self, *, is_cold: bool) -> Rewrite | None:
@@ -198,6 +207,9 @@ class Pager:
         if not self._prices.has_cache:
             is_cold = True
         if not self._can_pay_off() or (self._log.calls % self._params.every_calls and not is_cold):
+            return None
+        target = self._params.fault_target
+        if target is not None and self._fault_share > self._params.patience_share * target:
             return None
         idle = self._idle_entries()
         cut = self._first_change(idle, is_cold=is_cold)
@@ -290,6 +302,7 @@ class Pager:
             factor = self.fault_price_factor * (1 + step) ** ((1.0 if self._faulted else 0.0) - target)
             low, high = self._params.factor_bounds
             self.fault_price_factor = min(high, max(low, factor))
+            self._fault_share += (float(self._faulted) - self._fault_share) / self._params.fault_memory_calls
         self._faulted = False
 
     def _idle_entries(self) -> set[int]:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from heapq import nlargest
 from typing import Any
 
-from context_gatekeeper.core.anchor import inverse_document_frequency
 from context_gatekeeper.core.card import MemoryCard, build_card, unverifiable_entries
-from context_gatekeeper.core.card_records import CardSource
-from context_gatekeeper.core.cluster import TaskTracker
-from context_gatekeeper.core.page_value import PAGE_VALUE_PARAMS
-from context_gatekeeper.core.weights import base_weight
+from context_gatekeeper.core.card_records import CardField, CardSource
 from context_gatekeeper.engine.agent_pages import block_places, page_message
-from context_gatekeeper.engine.context_terms import is_context_term
-from context_gatekeeper.engine.file_versions import read_file_call
-from context_gatekeeper.ports import Postings
-from context_gatekeeper.types import AgentMessage, BlockKind, MessageRole, Page
+from context_gatekeeper.engine.ingest import FIRST_TASK
+from context_gatekeeper.engine.task_labels import TaskLabels
+from context_gatekeeper.types import AgentMessage, Page
 
 __all__ = ["TaskCard", "card_sources", "task_cards"]
 
@@ -28,7 +22,7 @@ class TaskCard:
 
     task_id: str
     label: str
-    """Its heaviest anchors; "" for a task that was closed."""
+    """Its goal; "" where nobody said one."""
     first_block: int
     last_block: int
     """Other tasks' blocks may lie between."""
@@ -60,27 +54,45 @@ def card_sources(pages: Sequence[Page]) -> Iterator[CardSource]:
             yield from _sources(page, message)
 
 
-def task_cards(pages: Sequence[Page], postings: Postings, working_folder: str = "") -> tuple[TaskCard, ...]:
+def task_cards(pages: Sequence[Page], working_folder: str = "") -> tuple[TaskCard, ...]:
     """The cards of a session's tasks, the task that began first in front. O(the session's text).
 
     Args:
         pages: all of the session, in order.
-        postings: its index, for the weights of words.
         working_folder: where relative paths start.
     """
-    tasks, labels = _tasks(pages, _weigher(postings), working_folder)
-    members: dict[str, list[Page]] = {}
-    for page in pages:
-        if page.ordinal in tasks:
-            members.setdefault(tasks[page.ordinal], []).append(page)
     cards = []
-    for task_id, own in members.items():
+    for task_id, own in _by_task(pages).items():
         sources = list(card_sources(own))
         card = build_card(sources, working_folder=working_folder)
         texts = {source.page_id: source.text for source in sources}
-        first, last = sources[0].page_id, sources[-1].page_id
-        cards.append(TaskCard(task_id, labels.get(task_id, ""), first, last, card, unverifiable_entries(card, texts)))
+        goals = card.of(CardField.GOAL)
+        cards.append(
+            TaskCard(
+                task_id,
+                goals[0].text if goals else "",
+                sources[0].page_id,
+                sources[-1].page_id,
+                card,
+                unverifiable_entries(card, texts),
+            )
+        )
     return tuple(cards)
+
+
+def _by_task(pages: Sequence[Page]) -> dict[str, list[Page]]:
+    """Task -> its pages that hold something."""
+    labels = TaskLabels()
+    turns: list[tuple[Page, int]] = []
+    for page in pages:
+        message = page_message(page)
+        if message is not None:
+            labels.add(message)
+            turns.append((page, max(labels.turn, 0)))
+    tasks: dict[str, list[Page]] = {}
+    for page, turn in turns:
+        tasks.setdefault(labels.task_of(turn) or FIRST_TASK, []).append(page)
+    return tasks
 
 
 def _sources(page: Page, message: AgentMessage) -> Iterator[CardSource]:
@@ -98,46 +110,3 @@ def _sources(page: Page, message: AgentMessage) -> Iterator[CardSource]:
             message.origin,
             page.time,
         )
-
-
-def _weigher(postings: Postings) -> Callable[[Page], dict[str, float]]:
-    """Page -> its heaviest anchors with their weights."""
-
-    def anchors(page: Page) -> dict[str, float]:
-        weights = {
-            term: inverse_document_frequency(postings.document_frequency(term), postings.block_count)
-            * base_weight(term)
-            for term in page.terms
-            if not is_context_term(term)
-        }
-        return dict(nlargest(PAGE_VALUE_PARAMS.most_anchors, weights.items(), key=lambda item: (item[1], item[0])))
-
-    return anchors
-
-
-def _tasks(
-    pages: Sequence[Page], anchors: Callable[[Page], Mapping[str, float]], working_folder: str
-) -> tuple[dict[int, str], dict[str, str]]:
-    """(ordinal -> task of the page that holds something, task -> label)."""
-    tracker = TaskTracker()
-    task_of_turn: dict[int, str] = {}
-    turn_of: dict[int, int] = {}
-    turn = 0
-    for page in pages:
-        message = page_message(page)
-        if message is None:
-            continue
-        if message.role is MessageRole.USER and not message.origin:
-            turn += bool(task_of_turn)
-            task_of_turn[turn] = tracker.add_user_message(turn, anchors(page), text=page.text).task_id
-        elif message.role is MessageRole.ASSISTANT:
-            for block in message.blocks:
-                if block.kind is BlockKind.TOOL_CALL:
-                    call = read_file_call(block.name, block.text, working_folder)
-                    decision = tracker.add_tool_use(turn, call.paths if call is not None else ())
-                    task_of_turn[turn] = decision.task_id if decision is not None else tracker.running_task or ""
-            tracker.add_answer(turn, anchors(page))
-        turn_of[page.ordinal] = turn
-    first = next(iter(task_of_turn.values()), "t1")
-    labels = {task.task_id: task.label for task in tracker.tasks()}
-    return {at: tracker.resolve(task_of_turn.get(turn, first)) for at, turn in turn_of.items()}, labels

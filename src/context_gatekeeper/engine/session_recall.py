@@ -38,7 +38,7 @@ class _Known:
 
 
 class SessionRecall:
-    """Finds pages in the sessions of one pool. For one thread at a time."""
+    """Finds pages in the sessions of one pool, by their index alone. For one thread at a time."""
 
     def __init__(self, store: PageStore, pool: str) -> None:
         self._store = store
@@ -85,9 +85,10 @@ class SessionRecall:
 
     @staticmethod
     def _catch_up(one: _Known) -> None:
-        """Let the tracker know the turns: of agents' sessions it tells the days, and no topics."""
-        for turn in one.pages.turns(one.tracker.turn_count):
-            one.tracker.restore(turn, "")
+        """Let the tracker know how many turns there are: sessions of agents are one topic and one sitting here."""
+        unknown = one.page_count // 2 - one.tracker.turn_count
+        one.tracker.segment_of.extend([0] * unknown)
+        one.tracker.sitting_of.extend([0] * unknown)
 
 
 class _PooledPostings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,48 +9,26 @@ from typing import Any
 
 from context_gatekeeper.engine.agent_pages import (
     block_places,
+    called_tools,
     is_empty_side,
     page_blocks,
     page_message,
     page_tokens,
 )
 from context_gatekeeper.engine.file_versions import FileTracker
-from context_gatekeeper.engine.importing import AGENT_SETTING
-from context_gatekeeper.types import AgentMessage, AgentSession, BlockKind, Page, SessionEvent
+from context_gatekeeper.engine.owner_view import SessionFacts
+from context_gatekeeper.types import AgentMessage, AgentSession, BlockKind, Page
 
 __all__ = [
     "PageMarks",
     "PageView",
-    "SessionFacts",
     "SessionTotals",
     "file_marks",
-    "read_facts",
     "session_of",
     "view_pages",
 ]
 
 _HEAD_CHARS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class SessionFacts:
-    """What was noted of a session when it came in."""
-
-    log_id: str
-    source: str
-    working_folder: str = ""
-    owner: str = ""
-    events: tuple[SessionEvent, ...] = ()
-
-
-def read_facts(settings: Mapping[str, str]) -> SessionFacts | None:
-    """The facts in a session's settings; None for a session that is no agent's."""
-    noted = settings.get(AGENT_SETTING)
-    if noted is None:
-        return None
-    told: dict[str, Any] = json.loads(noted)
-    events = tuple(SessionEvent(kind, time, tokens) for kind, time, tokens in told["events"])
-    return SessionFacts(told["id"], told["source"], told["folder"], told["owner"], events)
 
 
 def session_of(name: str, facts: SessionFacts, pages: Iterable[Page]) -> AgentSession:
@@ -136,7 +113,6 @@ def view_pages(pages: Sequence[Page], working_folder: str, handle_of: Callable[[
 def _view(page: Page, handles: Mapping[int, str], marks: PageMarks) -> PageView:
     labels = page.labels
     numbers = [place.number for place in block_places(page)]
-    calls = (part.name for part in labels.parts if part.kind is BlockKind.TOOL_CALL)
     return PageView(
         handles[page.ordinal],
         (f"p{numbers[0]}" + (f"-p{numbers[-1]}" if len(numbers) > 1 else "")) if numbers else "",
@@ -144,7 +120,7 @@ def _view(page: Page, handles: Mapping[int, str], marks: PageMarks) -> PageView:
         page.kind.value,
         labels.provenance.value if labels.provenance is not None else "",
         page.role.value,
-        labels.tool or ",".join(dict.fromkeys(calls)),
+        labels.tool or ",".join(called_tools(page)),
         labels.path,
         page_tokens(page),
         len(page.text),

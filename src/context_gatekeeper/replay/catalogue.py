@@ -28,14 +28,14 @@ PolicyMaker = Callable[[SessionLog, int], Policy]
 
 _OURS = {"ours": OURS, "ours-frugal": OURS_FRUGAL, "ours-careful": OURS_CAREFUL}
 _FIXED: dict[str, PolicyMaker] = {
-    "append-only": lambda log, resident: AppendOnly(log),
-    "window-20k": lambda log, resident: SlidingWindow(log, 20_000),
-    "window-40k": lambda log, resident: SlidingWindow(log, 40_000),
+    "append-only": lambda log, _resident: AppendOnly(log),
+    "window-20k": lambda log, _resident: SlidingWindow(log, 20_000),
+    "window-40k": lambda log, _resident: SlidingWindow(log, 40_000),
     "mask-100k": lambda log, resident: MaskResults(log, resident, 100_000),
-    "mask-60k": lambda log, resident: MaskResults(log, resident, 60_000, clear_at_least=20_000),
+    "mask-60k": lambda log, resident: MaskResults(log, resident, 60_000, clear_at_least=20_000, needs_all=True),
     "auto-compact-160k": lambda log, resident: AutoCompact(log, resident, 160_000),
-    "slim-2k": lambda log, resident: SlimAtBirth(log),
-    "reselect": lambda log, resident: Reselect(log),
+    "slim-2k": lambda log, _resident: SlimAtBirth(log),
+    "reselect": lambda log, _resident: Reselect(log),
 }
 _BOUNDS = {"clairvoyant-seen": True, "clairvoyant-exact": False}
 POLICY_NAMES = (*_FIXED, *_OURS, *_BOUNDS)
@@ -88,4 +88,4 @@ def _ours(params: PagerParams, prices: PriceProfile) -> PolicyMaker:
 
 
 def _bound(session: AgentSession, *, seen: bool) -> PolicyMaker:
-    return lambda log, resident: Clairvoyant(log, last_uses(session), seen=seen)
+    return lambda log, _resident: Clairvoyant(log, last_uses(session), seen=seen)

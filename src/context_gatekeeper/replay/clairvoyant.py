@@ -1,7 +1,7 @@
 """Bounds that no policy can reach: they know what later text will quote (policy (h) of the paging notes).
 
-A quoted line is priced at 12 tokens, another unit at what its name takes; leaving something out breaks no prefix and nothing is ever
-missed.
+A quoted line is priced at 12 tokens, another unit at what its name takes; leaving something out breaks no
+prefix and nothing is ever missed.
 """
 
 from __future__ import annotations

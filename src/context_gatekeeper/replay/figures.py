@@ -8,7 +8,10 @@ from typing import Any
 
 from context_gatekeeper.core.ledger import Bill
 
-__all__ = ["SessionFigures", "policy_figures"]
+__all__ = ["LATENCY_NOTE", "SessionFigures", "first_token_seconds", "policy_figures"]
+
+LATENCY_NOTE = "uncached tokens over the rate at which a provider takes them in; no queue, no network"
+"""What `first_token_seconds` rest on: an estimate."""
 
 _EARLY_CALLS = range(5, 8)
 _LATE_CALLS = range(196, 206)
@@ -42,8 +45,18 @@ class SessionFigures:
     """Requests that changed what was sent before without a declared epoch."""
     epochs: int = 0
     other_task_tokens: int = 0
-    uncached_tokens: int = 0
-    """Written or plain: what the time to the first token depends on."""
+    call_uncached: list[int] = field(default_factory=list)
+    """Prompt tokens of each call that were not read from the cache, the pages of its fault included."""
+
+    @property
+    def uncached_tokens(self) -> int:
+        """Written or plain tokens of all calls: what the time to the first token depends on."""
+        return sum(self.call_uncached)
+
+    @property
+    def faulting_call_share(self) -> float | None:
+        """Faulting calls over all calls; None without a call."""
+        return _share(self.faults, len(self.call_units))
 
 
 def policy_figures(listed: Sequence[SessionFigures], append_only: Sequence[SessionFigures]) -> dict[str, Any]:
@@ -74,12 +87,32 @@ def policy_figures(listed: Sequence[SessionFigures], append_only: Sequence[Sessi
         "call200_vs_call6": _late_ratio(listed),
         "worst_session": {
             "billed_vs_append_only": _rounded(min((ratio for ratio in ratios if ratio is not None), default=None)),
-            "faulting_call_share": max((_share(one.faults, len(one.call_units)) or 0.0 for one in listed), default=None),
+            "faulting_call_share": max((one.faulting_call_share or 0.0 for one in listed), default=None),
         },
         "cache_read_share": _share(reads, prompts),
         "epochs": sum(session.epochs for session in listed),
         "billed_units": round(units),
         "uncached_tokens_a_call": _rounded(_ratio(sum(session.uncached_tokens for session in listed), calls)),
+    }
+
+
+def first_token_seconds(listed: Sequence[SessionFigures], prefill_rate: float) -> dict[str, float | None]:
+    """Estimated time from a call to the first token of its answer: mean, and 95th of 100 calls.
+
+    Args:
+        listed: one policy's sessions.
+        prefill_rate: tokens a second that the provider takes in; what it read from its cache takes no time.
+
+    A fault's pages are counted to the call that missed them; the extra round trip and what its asking call
+    puts out are not.
+    """
+    uncached = sorted(tokens for session in listed for tokens in session.call_uncached)
+    if not uncached:
+        return {"mean": None, "p95": None}
+    late = uncached[min(len(uncached) - 1, len(uncached) * 95 // 100)]
+    return {
+        "mean": round(sum(uncached) / len(uncached) / prefill_rate, 3),
+        "p95": round(late / prefill_rate, 3),
     }
 
 

@@ -5,17 +5,18 @@ Definitions: the replay paragraph of the goals; ``ours`` is the engine's own pla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from context_gatekeeper.core.economics import PriceProfile
 from context_gatekeeper.core.evidence import read_evidence
 from context_gatekeeper.core.slimming import SPEC_SLIMMING, head_view, should_slim_at_birth
-from context_gatekeeper.core.tokens import estimate_tokens
+from context_gatekeeper.core.tokens import MESSAGE_TOKENS
 from context_gatekeeper.engine.pager import Pager, PagerParams
-from context_gatekeeper.engine.session_log import SessionLog, Slice, SliceKind
+from context_gatekeeper.engine.session_log import OUTPUT_KINDS, Segment, SessionLog, Slice, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
+from context_gatekeeper.types import BlockKind
 
 __all__ = [
     "AppendOnly",
@@ -29,8 +30,10 @@ __all__ = [
     "WindowPolicy",
 ]
 
-_PLACEHOLDER_TOKENS = 10
+_PLACEHOLDER = "[cleared]"
 """What stands in place of a cleared tool result."""
+_SAMPLE_HANDLE = "page:" + "0" * 16
+"""As long as a real one."""
 _RESULT_KINDS = (SliceKind.READ, SliceKind.SEARCH, SliceKind.SHELL, SliceKind.OTHER_RESULT)
 
 
@@ -195,59 +198,102 @@ class SlidingWindow(WindowPolicy):
 
 
 class MaskResults(WindowPolicy):
-    """Observation masking as LangChain's ``ClearToolUsesEdit`` does it.
+    """Observation masking as LangChain's ``ClearToolUsesEdit`` does it to a list of messages.
 
     Over ``trigger_tokens`` (window and resident part) the results of all tool calls but the newest
-    ``keep`` become a placeholder, oldest first, until at least ``clear_at_least`` tokens are gone
-    (0: all of them); nothing is cleared when fewer could be.
+    ``keep`` become a placeholder, oldest first; with ``clear_at_least`` only until that many tokens
+    are gone. A result whose call does not stand in the assistant message before it stays. What was
+    cleared stays cleared. (That library's middleware edits a fresh copy for each call, which costs
+    more than this: the clearing begins anew each time, and the cached prefix breaks with it.)
+
+    Args:
+        log: the session.
+        resident_tokens: system text and tools.
+        trigger_tokens: prompts up to this size are left alone.
+        keep: newest results that stay.
+        clear_at_least: tokens after which a clearing ends; 0 for no end.
+        needs_all: clear nothing where fewer tokens than that can go, as providers' own editing does it.
     """
 
     def __init__(
-        self, log: SessionLog, resident_tokens: int, trigger_tokens: int, *, keep: int = 3, clear_at_least: int = 0
+        self,
+        log: SessionLog,
+        resident_tokens: int,
+        trigger_tokens: int,
+        *,
+        keep: int = 3,
+        clear_at_least: int = 0,
+        needs_all: bool = False,
     ) -> None:
         super().__init__(log)
         self._resident_tokens = resident_tokens
         self._trigger_tokens = trigger_tokens
         self._keep = keep
         self._clear_at_least = clear_at_least
+        self._needs_all = needs_all
+        self._placeholder_tokens = log.count(_PLACEHOLDER) + MESSAGE_TOKENS
 
     def prepare(self, *, is_cold: bool) -> bool:
         """Clear old results."""
         if self.window.tokens + self._resident_tokens <= self._trigger_tokens:
             return False
-        results = dict.fromkeys(
-            self.log.slices[entry.pieces[0]].segment for entry in self.window.entries if self._is_result(entry)
-        )
-        candidates = list(results)[: -self._keep] if self._keep else list(results)
-        chosen: set[int] = set()
+        results = self._results()
+        chosen: dict[int, list[Entry]] = {}
         cleared = 0
-        for segment in candidates:
-            size = sum(self.log.slices[number].tokens for number in self.log.segments[segment].slices)
-            if size <= _PLACEHOLDER_TOKENS:
+        for result in results[: -self._keep] if self._keep else results:
+            if not self._is_answer(result[0]):
                 continue
-            chosen.add(segment)
-            cleared += size - _PLACEHOLDER_TOKENS
+            chosen[result[0].number] = result
+            cleared += sum(entry.tokens for entry in result) - self._placeholder_tokens
             if self._clear_at_least and cleared >= self._clear_at_least:
                 break
-        if not chosen or cleared < self._clear_at_least:
+        if not chosen or (self._needs_all and cleared < self._clear_at_least):
             return False
         self.window.replace_all(list(self._masked(chosen)))
         return True
 
-    def _is_result(self, entry: Entry) -> bool:
-        if not entry.is_whole:
-            return False
-        return self.log.segments[self.log.slices[entry.pieces[0]].segment].kind in _RESULT_KINDS
-
-    def _masked(self, chosen: set[int]) -> Iterable[Entry]:
-        done: set[int] = set()
+    def _results(self) -> list[list[Entry]]:
+        """Entries of each result that still stands there, oldest first. A page that was asked for is one of its own."""
+        results: list[list[Entry]] = []
+        newest = -1
         for entry in self.window.entries:
-            segment = self.log.slices[entry.pieces[0]].segment if entry.is_whole else -1
-            if segment not in chosen:
+            segment = self._segment(entry) if entry.is_whole else None
+            if segment is None or segment.kind not in _RESULT_KINDS:
+                newest = -1
+            elif entry.form is EntryForm.RAW and segment.number == newest:
+                results[-1].append(entry)
+            else:
+                newest = segment.number if entry.form is EntryForm.RAW else -1
+                results.append([entry])
+        return results
+
+    def _segment(self, entry: Entry) -> Segment:
+        return self.log.segments[self.log.slices[entry.pieces[0]].segment]
+
+    def _is_answer(self, entry: Entry) -> bool:
+        """Whether the result's call stands in the newest assistant message before it. O(blocks between them)."""
+        if entry.form is EntryForm.RECALLED:
+            return True
+        result = self._segment(entry)
+        message = None
+        for number in range(result.number - 1, -1, -1):
+            segment = self.log.segments[number]
+            if segment.kind not in OUTPUT_KINDS:
+                continue
+            if message not in (None, segment.message):
+                break
+            message = segment.message
+            if segment.block.kind is BlockKind.TOOL_CALL and segment.block.call_id == result.block.call_id:
+                return True
+        return False
+
+    def _masked(self, chosen: Mapping[int, list[Entry]]) -> Iterable[Entry]:
+        gone = {entry.number for result in chosen.values() for entry in result}
+        for entry in self.window.entries:
+            if entry.number in chosen:
+                yield self.window.make(EntryForm.NOTE, self._placeholder_tokens)
+            elif entry.number not in gone:
                 yield entry
-            elif segment not in done:
-                done.add(segment)
-                yield self.window.make(EntryForm.NOTE, _PLACEHOLDER_TOKENS)
 
 
 class AutoCompact(WindowPolicy):
@@ -267,9 +313,11 @@ class AutoCompact(WindowPolicy):
         """Compact when the window is over the limit."""
         if self.window.tokens + self._resident_tokens <= self._most_tokens:
             return False
-        self._summary_tokens = self.SUMMARY_TOKENS
-        newest = self.log.exchange_of(self.window.entries[-1].pieces[0]) if self.window.entries[-1].pieces else -1
+        newest = self.log.exchange_of(len(self.log.slices) - 1) if self.log.slices else -1
         kept = [e for e in self.window.entries if e.pieces and self.log.exchange_of(e.pieces[0]) == newest]
+        if len(kept) == sum(entry.form is not EntryForm.NOTE for entry in self.window.entries):
+            return False  # Nothing but an older summary would leave.
+        self._summary_tokens = self.SUMMARY_TOKENS
         note = self.window.make(EntryForm.NOTE, self.SUMMARY_TOKENS)
         self.window.replace_all([note, *kept])
         return True
@@ -295,11 +343,18 @@ class SlimAtBirth(WindowPolicy):
 
     def _add_head(self, number: int) -> None:
         segment = self.log.segments[number]
-        view = head_view(segment.text, handle="page:" + "0" * 16, name=segment.path, tool=segment.block.name, params=SPEC_SLIMMING)
+        view = head_view(
+            segment.text,
+            handle=_SAMPLE_HANDLE,
+            name=segment.path,
+            tool=segment.block.name,
+            is_error=segment.block.is_error,
+            params=SPEC_SLIMMING,
+        )
         if view is None:
             super().add([self.log.slices[n] for n in segment.slices])
             return
         found = read_evidence(view.text)
         units = [n for name in (*found.lines, *found.runs) if (n := self.log.unit_id(name)) is not None]
-        tokens = round(estimate_tokens(view.text) * self.log.token_factor)
+        tokens = self.log.count(view.text) + MESSAGE_TOKENS
         self.window.append(self.window.make(EntryForm.HEAD, tokens, segment.slices, sorted(set(units))))

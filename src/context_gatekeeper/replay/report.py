@@ -9,8 +9,8 @@ from typing import Any
 from context_gatekeeper.core.economics import PRICES, PRICES_AS_OF, PriceProfile
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.replay.catalogue import POLICY_NAMES, policy_makers
-from context_gatekeeper.replay.checks import SessionChecks, check_session
-from context_gatekeeper.replay.figures import SessionFigures, policy_figures
+from context_gatekeeper.replay.checks import SessionChecks, SessionInPool, check_session
+from context_gatekeeper.replay.figures import SessionFigures, first_token_seconds, policy_figures
 from context_gatekeeper.replay.policies import Ours
 from context_gatekeeper.replay.run import (
     APPEND_ONLY,
@@ -26,6 +26,8 @@ __all__ = ["DEFAULT_POLICIES", "ReplayReport", "ReplaySettings", "replay_files"]
 
 DEFAULT_POLICIES = (APPEND_ONLY, "mask-60k", "auto-compact-160k", "slim-2k", "ours", "clairvoyant-seen")
 """Shown unless others are named: the reference, the rivals, ours, the bound."""
+_NAMED_SESSIONS = 5
+"""Of those that a message offers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,9 @@ class ReplaySettings:
     """Shorter sessions are left out."""
     chain_calls: int = 0
     """Join the sessions of a file to chains of so many calls; 0: replay each alone."""
+    prefill_rate: float = 5000.0
+    """Tokens a second that a provider takes in, for the estimate of the time to the first token: an assumption of
+    the right size, not a figure of any provider."""
 
     def __post_init__(self) -> None:
         for name in self.policies:
@@ -68,6 +73,7 @@ class ReplaySettings:
             ("fault_target", 0.05 if self.fault_target is None else self.fault_target, 0.0, 1.0),
             ("min_calls", self.min_calls, 0, 10_000_000),
             ("chain_calls", self.chain_calls, 0, 10_000_000),
+            ("prefill_rate", self.prefill_rate, 1.0, 1e9),
         )
         for name, number, low, high in numbers:
             if not low <= number <= high:
@@ -97,9 +103,31 @@ class ReplayReport:
     """Requests of ours that changed what was sent before outside a declared epoch."""
 
     def figures(self) -> dict[str, dict[str, Any]]:
-        """The contract's figures, policy by policy."""
+        """The contract's figures, policy by policy, and the estimated time to the first token."""
         reference = self.sessions.get(APPEND_ONLY, [])
-        return {name: policy_figures(listed, reference) for name, listed in self.sessions.items()}
+        rate = self.settings.prefill_rate
+        return {
+            name: {
+                **policy_figures(listed, reference),
+                "first_token_seconds_estimated": first_token_seconds(listed, rate),
+            }
+            for name, listed in self.sessions.items()
+        }
+
+    def place_of(self, session_id: str | None = None) -> int:
+        """Place of a session in the lists of figures; None for the one with most calls, the first of equals.
+
+        Raises:
+            ConfigError: there is none of this id.
+        """
+        listed = self.sessions.get(APPEND_ONLY, [])
+        if session_id is None:
+            return max(range(len(listed)), key=lambda place: len(listed[place].call_units))
+        for place, session in enumerate(listed):
+            if session.session_id == session_id:
+                return place
+        some = ", ".join(session.session_id for session in listed[:_NAMED_SESSIONS])
+        raise ConfigError(f"session {session_id!a}", "none that was replayed has this id", f"pass one of {some}")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, the keys of the contract and some more."""
@@ -110,6 +138,7 @@ class ReplayReport:
             "prices": self.settings.prices,
             "prices_as_of": PRICES_AS_OF,
             "policies": self.figures(),
+            "prefill_tokens_per_second": self.settings.prefill_rate,
             "expand_exact": self.checks.expand_exact,
             "prefix_breaks_outside_epochs": self.prefix_breaks,
             "unverifiable_card_entries": self.checks.unverifiable_card_entries,
@@ -121,7 +150,7 @@ def replay_files(
     files: Sequence[Sequence[AgentSession]],
     settings: ReplaySettings,
     *,
-    on_session: Callable[[int, int], None] = lambda done, total: None,
+    on_session: Callable[[int, int], None] | None = None,
 ) -> ReplayReport:
     """Replay the sessions of several files.
 
@@ -148,7 +177,8 @@ def replay_files(
     report = ReplayReport(settings)
     for done, (item, factor) in enumerate(work, 1):
         _replay(item, factor, settings, report)
-        on_session(done, len(work))
+        if on_session is not None:
+            on_session(done, len(work))
     return report
 
 
@@ -161,7 +191,11 @@ def _replay(item: ReplaySession, factor: float, settings: ReplaySettings, report
     figures, policies, log = replay_session(item, makers, options)
     for name, found in figures.items():
         report.sessions.setdefault(name, []).append(found)
-    for name, policy in policies.items():
-        if isinstance(policy, Ours):
-            report.prefix_breaks += figures[name].prefix_breaks
-            report.checks.add(check_session(item.session, log, policy.pager))
+    ours = {name: policy for name, policy in policies.items() if isinstance(policy, Ours)}
+    if not ours:
+        return
+    in_pool = SessionInPool(item.session)
+    for name, policy in ours.items():
+        report.prefix_breaks += figures[name].prefix_breaks
+        report.checks.add(check_session(log, policy.pager, in_pool))
+    in_pool.close()

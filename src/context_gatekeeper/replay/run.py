@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from context_gatekeeper.core.economics import PriceProfile
-from context_gatekeeper.core.ledger import PromptCache
+from context_gatekeeper.core.ledger import Bill, PromptCache
 from context_gatekeeper.core.tokens import MESSAGE_TOKENS
 from context_gatekeeper.engine.session_log import SessionLog, Slice, UnitKind
 from context_gatekeeper.replay.figures import SessionFigures
@@ -50,7 +50,7 @@ class ReplayOptions:
 
 
 def token_factor(sessions: Iterable[AgentSession]) -> float:
-    """Real tokens over estimated ones, by the logged growth of the prompt between neighbouring calls; 1.0 without usage."""
+    """Real tokens over estimated ones, by the logged growth of the prompt from call to call; 1.0 without usage."""
     real = estimated = deltas = 0
     for session in sessions:
         log = SessionLog()
@@ -147,9 +147,9 @@ class _PolicyRun:
             self._units += self._cache.prices.output * request.summary_tokens
         # At a seam the resident part is cold too; the first call of all finds nothing cached.
         common = self._resident + request.common_tokens if figures.bill.calls else 0
-        read_before = figures.bill.read_tokens
+        uncached_before = _uncached_tokens(figures.bill)
         self._units += self._cache.call(tokens, common, is_cold=is_cold, volatile_tokens=request.volatile_tokens)
-        figures.uncached_tokens += tokens - (figures.bill.read_tokens - read_before)
+        figures.call_uncached.append(_uncached_tokens(figures.bill) - uncached_before)
         figures.call_prompts.append(tokens)
         if isinstance(policy, Ours):
             figures.other_task_tokens += policy.pager.other_task_tokens()
@@ -173,15 +173,22 @@ class _PolicyRun:
         figures.major_faults += any(not policy.hints_at(piece) for piece in pieces)
         if isinstance(policy, Ours):
             left = policy.pager.swapped_out_at
-            figures.refetched_hot_pages += sum(log.calls - left.get(piece, -_HOT_CALLS - 1) <= _HOT_CALLS for piece in pieces)
+            hot = [piece for piece in pieces if piece in left and log.calls - left[piece] <= _HOT_CALLS]
+            figures.refetched_hot_pages += len(hot)
         added = policy.fault(pieces)
+        uncached_before = _uncached_tokens(figures.bill)
         self._units += self._cache.fault(tokens, added, len(pieces))
+        figures.call_uncached[-1] += _uncached_tokens(figures.bill) - uncached_before
 
     def answer(self, output: int, append_only: _PolicyRun) -> None:
         """Bill the answer, and tell the policy what the call cost."""
         self.policy.billed(self._units, append_only._units)
         self._cache.answer(output)
         self.figures.call_units.append(self._units + self._cache.prices.output * output)
+
+
+def _uncached_tokens(bill: Bill) -> int:
+    return bill.prompt_tokens - bill.read_tokens
 
 
 def _add(runs: Sequence[_PolicyRun], pieces: Sequence[Slice]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from context_gatekeeper import __version__
+from context_gatekeeper.entrypoints.cli.agent_commands import AGENT_COMMANDS
 from context_gatekeeper.entrypoints.cli.chat import run_chat
 from context_gatekeeper.entrypoints.cli.decisions import (
     block_lines,
@@ -192,6 +193,10 @@ def evaluate(context: click.Context, arguments: tuple[str, ...]) -> None:
         passed.append("--json")
     with face.running():
         evals.main(args=passed, prog_name="cgk eval", standalone_mode=False)
+
+
+for _command in AGENT_COMMANDS:
+    cgk.add_command(_command)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""``cgk demo``: real conversations go in, the smallest relevant context comes out."""
+"""``cgk demo``: real conversations go in, the smallest relevant context comes out; then an agent session's bill."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib.resources import as_file, files
 from typing import Any
 
 from context_gatekeeper.entrypoints.cli.decisions import block_lines, outcome_line, verdict_line
+from context_gatekeeper.entrypoints.cli.demo_agents import show_agent_session
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.terminal import Tint, clipped, columns_for, one_line, pipe_table, say
 from context_gatekeeper.gatekeeper import ContextGatekeeper
@@ -23,12 +24,13 @@ _OTHER_COLUMNS = 20
 
 
 def run_demo(face: Face, *, pauses: bool) -> None:
-    """Show every sample conversation and what its questions need; a few seconds, no network."""
+    """Show every sample conversation and what its questions need, then the sample session; seconds, no network."""
     with as_file(files(__package__) / _SAMPLES) as path:
         conversations = read_conversations(path)
     results = [_show(face, conversation, pauses=pauses and sys.stdin.isatty()) for conversation in conversations]
+    session = show_agent_session(face)
     if face.as_json:
-        face.print_json({"conversations": results})
+        face.print_json({"conversations": results, "agent_session": session})
 
 
 def _show(face: Face, conversation: Conversation, *, pauses: bool) -> dict[str, Any]:

@@ -3,122 +3,128 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from context_gatekeeper.core.economics import PRICES, PRICES_AS_OF
+from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.entrypoints.cli.face import Face
-from context_gatekeeper.entrypoints.cli.terminal import Tint, one_line, pipe_table
+from context_gatekeeper.entrypoints.cli.replay_view import plot_lines, replay_lines
+from context_gatekeeper.entrypoints.cli.terminal import one_line
 from context_gatekeeper.errors import ConfigError
-from context_gatekeeper.replay.report import ReplayReport, ReplaySettings, replay_files
+from context_gatekeeper.replay.page import check_page_place, write_page
+from context_gatekeeper.replay.report import ReplaySettings, replay_files
 from context_gatekeeper.transcripts.agent_sessions import read_sessions
 from context_gatekeeper.types import AgentSession
 
-__all__ = ["REPLAY_OPTIONS", "replay_lines", "run_replay"]
+__all__ = ["REPLAY_OPTIONS", "run_replay"]
 
-_HEADER = ("policy", "times cheaper", "mean prompt", "faulting calls", "coverage", "extra calls", "worst session")
+_SHOWN_WARNINGS = 5
+"""Of one file; --verbose shows all."""
+_MOST_DIGITS = 9
+"""Of --resident-tokens."""
+_OnSession = Callable[[int, int], None]
 
 REPLAY_OPTIONS = (
-    click.option("--html", type=click.Path(dir_okay=False), help="Also write one self-contained page to this file."),
+    click.option("--html", help="Also write one self-contained page to this file."),
+    click.option(
+        "--plot",
+        default="longest",
+        help="Session whose prompts are plotted over its calls: its id, longest, or none.  [default: longest]",
+    ),
     click.option("--chain", "chain_calls", type=int, default=0, help="Join sessions of a file to chains of N calls."),
     click.option("--min-calls", type=int, default=1, help="Leave out sessions with fewer model calls."),
-    click.option("--gaps", type=click.Choice(["real", "none"]), default="none", help="Let the cache go cold in real gaps."),
+    click.option(
+        "--gaps",
+        type=click.Choice(["real", "none"]),
+        default="none",
+        help="Let the cache go cold in real gaps between calls.  [default: none]",
+    ),
+    click.option(
+        "--prefill-rate",
+        type=float,
+        default=5000.0,
+        help="Tokens a second that the provider takes in, to estimate the time to the first token.  [default: 5000]",
+    ),
     click.option("--fault-target", type=float, help="Share of faulting calls that our policies steer to."),
     click.option("--fault-price", type=float, help="Worth of a page fault in units of its own bill; fixes the knob."),
-    click.option("--resident-tokens", default="8000", help="System text and tools in every prompt, or `logged`.  [default: 8000]"),
-    click.option("--prices", default="anthropic-5m", help=f"Price profile: {', '.join(PRICES)}.  [default: anthropic-5m]"),
+    click.option(
+        "--resident-tokens",
+        default="8000",
+        help="System text and tools in every prompt: a number, or `logged`.  [default: 8000]",
+    ),
+    click.option(
+        "--prices",
+        default="anthropic-5m",
+        help=f"Price profile: {', '.join(PRICES)}.  [default: anthropic-5m]",
+    ),
     click.option("--policy", "policies", help="Policies by name, with commas, or `all`.  [default: the main ones]"),
     click.argument("files", nargs=-1, required=True),
 )
 
 
-def run_replay(face: Face, files: Sequence[str], **options: Any) -> None:
-    """Replay the files and print the comparison."""
-    settings = _settings(**{name: value for name, value in options.items() if name != "html"})
+def run_replay(face: Face, files: Sequence[str], *, html: str | None, plot: str, **options: Any) -> None:
+    """Replay the files and print the comparison; the page comes last, so that no replay is lost by it.
+
+    Raises:
+        ConfigError: a file, setting or session id that cannot be used, or a page that cannot be written.
+    """
+    settings = _settings(**options)
+    page = None if html is None else Path(html)
+    if page is not None:
+        check_page_place(page)
     listed = [_read(face, file) for file in files]
     with _progress(face) as on_session:
         report = replay_files(listed, settings, on_session=on_session)
-    if options.get("html"):
-        from context_gatekeeper.replay.page import write_page  # noqa: PLC0415
-
-        write_page(report, Path(options["html"]))
     if face.as_json:
         face.print_json(report.to_dict())
     else:
-        face.print_lines(replay_lines(report, face))
-
-
-def replay_lines(report: ReplayReport, face: Face) -> list[str]:
-    """The comparison as a table, with what it was billed by."""
-    result = report.to_dict()
-    settings = report.settings
-    resident = "as logged" if settings.resident_tokens is None else f"{settings.resident_tokens} tokens"
-    title = f"{result['sessions']} sessions, {result['calls']} model calls; prices {settings.prices}, resident part {resident}"
-    rows = [
-        (
-            name,
-            _times(figures["billed_vs_append_only"]),
-            f"{figures['mean_prompt_tokens']:,.0f}",
-            _percent(figures["faulting_call_share"]),
-            _percent(figures["evidence_coverage"]),
-            figures["extra_calls"],
-            f"{_times(figures['worst_session']['billed_vs_append_only'])}, {_percent(figures['worst_session']['faulting_call_share'])}",
-        )
-        for name, figures in result["policies"].items()
-    ]
-    return [
-        face.paint(title, Tint.HIGHLIGHT),
-        "",
-        *pipe_table(_HEADER, rows, right="lrrrrrr"),
-        "",
-        f"Faults are charged. Prices are ratios as of {PRICES_AS_OF}; append-only sends everything with a perfect cache.",
-        f"Handles that gave the original bytes: {_percent(result['expand_exact'])}; prefix breaks outside epochs: "
-        f"{result['prefix_breaks_outside_epochs']}; card entries not verbatim: {result['unverifiable_card_entries']}",
-    ]
+        plot_of = plot_lines(report, face, plot)
+        face.print_lines([*replay_lines(report, face), *plot_of])
+    if page is not None:
+        write_page(report, page)
+        if not face.as_json:
+            face.print_lines(["", f"page: {one_line(str(page))}"])
 
 
 def _settings(*, policies: str | None, resident_tokens: str, gaps: str, **numbers: Any) -> ReplaySettings:
-    named = {} if policies is None else {"policies": tuple(name.strip() for name in policies.split(",") if name.strip())}
-    if resident_tokens == "logged":
-        resident = None
-    elif resident_tokens.isdecimal():
+    if policies is not None:
+        numbers["policies"] = tuple(name.strip() for name in policies.split(",") if name.strip())
+    resident = None
+    if resident_tokens != "logged":
+        if not (resident_tokens.isascii() and resident_tokens.isdigit() and len(resident_tokens) <= _MOST_DIGITS):
+            raise ConfigError(
+                f"--resident-tokens {resident_tokens!a}", "it is no number of tokens", "pass a whole number, or logged"
+            )
         resident = int(resident_tokens)
-    else:
-        raise ConfigError(
-            f"--resident-tokens {resident_tokens!a}", "it is no number of tokens", "pass a whole number, or logged"
-        )
-    return ReplaySettings(resident_tokens=resident, uses_gaps=gaps == "real", **named, **numbers)
+    return ReplaySettings(resident_tokens=resident, uses_gaps=gaps == "real", **numbers)
 
 
 def _read(face: Face, file: str) -> list[AgentSession]:
+    """The sessions of a file; what is odd or broken in it goes to standard error, each with its place."""
     sessions = read_sessions(file)
-    for session in sessions:
-        for warning in session.warnings:
-            face.note(f"{file}: {one_line(warning)}")
+    warnings = [warning for session in sessions for warning in session.warnings]
+    shown = warnings if face.is_verbose else warnings[:_SHOWN_WARNINGS]
+    for warning in shown:
+        face.note(f"{file}: {one_line(warning)}")
+    if len(shown) < len(warnings):
+        face.note(f"{file}: {len(warnings) - len(shown)} more warnings; --verbose shows all")
     return sessions
 
 
 @contextmanager
-def _progress(face: Face) -> Iterator[Any]:
+def _progress(face: Face) -> Iterator[_OnSession | None]:
     """A progress bar on a terminal; nothing elsewhere."""
     if not sys.stderr.isatty() or face.as_json:
-        yield lambda done, total: None
+        yield None
         return
-    columns = (TextColumn("replay"), BarColumn(), TextColumn("{task.completed}/{task.total} sessions"), TimeRemainingColumn())
+    counted = TextColumn("{task.completed}/{task.total} sessions")
+    columns = (TextColumn("replay"), BarColumn(), counted, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task: TaskID = bar.add_task("replay", total=None)
+        task = bar.add_task("replay", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _times(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{ratio:.2f}x"
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.2f}%"

@@ -1,0 +1,123 @@
+"""``cgk import`` and ``cgk forget``: agents' sessions into the pool, and out of it for good."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from context_gatekeeper.agent_pool import AgentPool, ImportResult
+from context_gatekeeper.core.handles import parse_handle
+from context_gatekeeper.entrypoints.cli.agent_store import long_work, open_pool, session_named
+from context_gatekeeper.entrypoints.cli.face import Face
+from context_gatekeeper.entrypoints.cli.terminal import Tint, clipped, columns_for, one_line, pipe_table, say
+from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.transcripts.agent_sessions import read_sessions
+
+__all__ = ["run_forget", "run_import"]
+
+_SHOWN_WARNINGS = 3
+"""Of one session."""
+_NAME_COLUMNS, _BESIDE_NAME = 60, 60
+
+
+def run_import(face: Face, files: Sequence[str], store: str | None, redaction: str | None, *, dry_run: bool) -> None:
+    """Take every session of the files in, file by file; what was taken in before an error stays."""
+    results: list[ImportResult] = []
+    with open_pool(face, store, makes=not dry_run, dry_run=dry_run, redaction=redaction) as pool:
+        try:
+            for file in files:
+                sessions = read_sessions(file)
+                with long_work(face, f"import {one_line(file)}", len(sessions)) as on_session:
+                    for session in sessions:
+                        results.append(pool.import_session(session, dry_run=dry_run))
+                        _show_warnings(face, file, results[-1])
+                        on_session()
+        finally:
+            if results and not face.as_json:
+                face.print_lines(_lines(face, results, dry_run=dry_run))
+    if face.as_json:
+        face.print_json(
+            {
+                "dry_run": dry_run,
+                "added_pages": sum(result.added_pages for result in results),
+                "known_pages": sum(result.known_pages for result in results),
+                "sessions": [result.to_dict() for result in results],
+            }
+        )
+
+
+def _show_warnings(face: Face, file: str, result: ImportResult) -> None:
+    shown = result.warnings if face.is_verbose else result.warnings[:_SHOWN_WARNINGS]
+    for warning in shown:
+        face.note(f"{file}: {one_line(warning)}")
+    more = len(result.warnings) - len(shown)
+    if more:
+        face.note(f"{file}: {more} more warnings; --verbose shows all")
+
+
+def _lines(face: Face, results: Sequence[ImportResult], *, dry_run: bool) -> list[str]:
+    columns = columns_for(_NAME_COLUMNS, beside=_BESIDE_NAME)
+    rows = [
+        (
+            clipped(result.session, columns),
+            result.source,
+            result.known_pages,
+            result.added_pages,
+            result.blocks,
+            _state(result),
+        )
+        for result in results
+    ]
+    added = sum(result.added_pages for result in results)
+    redacted = sum(result.redacted_pages for result in results)
+    sealed = f", secrets taken out of {redacted}" if redacted else ""
+    verb = "would be added" if dry_run else "added"
+    return [
+        *pipe_table(("session", "format", "known", "added", "blocks", "state"), rows, right="llrrrl"),
+        "",
+        face.paint(f"{len(results)} sessions: {added} pages {verb}{sealed}", Tint.ACCENT),
+    ]
+
+
+def _state(result: ImportResult) -> str:
+    if result.diverged_from:
+        return f"differs from {result.diverged_from} from p{result.diverged_at} on"
+    if not result.added_pages:
+        return f"unchanged, {result.deleted_pages} deleted" if result.deleted_pages else "unchanged"
+    return "grown" if result.known_pages else "new"
+
+
+# -- forgetting ---------------------------------------------------------------------------------
+
+
+def run_forget(face: Face, names: Sequence[str], store: str | None, *, is_sure: bool) -> None:
+    """Delete sessions, or pages by their handles, after asking."""
+    with open_pool(face, store) as pool:
+        handles = [name for name in names if parse_handle(name) is not None]
+        sessions = [session_named(pool, name) for name in names if name not in handles]
+        count = _page_count(pool, sessions, handles)
+        what = ", ".join(one_line(name) for name in (*sessions, *handles))
+        if not is_sure:
+            _ask(f"Delete {count} pages for good ({what})?")
+        deleted = pool.forget_pages(handles) if handles else 0
+        deleted += sum(map(pool.forget_session, sessions))
+    if face.as_json:
+        face.print_json({"deleted_pages": deleted, "sessions": sessions, "handles": handles})
+    else:
+        say(face.paint(f"{deleted} pages deleted for good: {what}", Tint.ACCENT))
+
+
+def _page_count(pool: AgentPool, sessions: Sequence[str], handles: Sequence[str]) -> int:
+    for handle in handles:
+        pool.expand(handle)  # an unknown one is told before anybody is asked
+    return len(set(handles)) + sum(pool.totals(session).pages for session in sessions)
+
+
+def _ask(question: str) -> None:
+    """Raises ConfigError unless a person says yes."""
+    if not sys.stdin.isatty():
+        raise ConfigError("forget", "nobody is there to confirm it", "add --yes")
+    if not click.confirm(question, default=False, err=True):
+        raise ConfigError("forget", "it was not confirmed", "nothing was deleted")

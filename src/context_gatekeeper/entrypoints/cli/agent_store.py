@@ -1,0 +1,100 @@
+"""Opening the pool that the commands about agents' sessions work on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from context_gatekeeper.agent_pool import AgentPool
+from context_gatekeeper.config import default_store
+from context_gatekeeper.entrypoints.cli.face import Face
+from context_gatekeeper.errors import ConfigError
+
+__all__ = ["long_work", "open_pool", "range_of", "session_named", "store_option"]
+
+_SHOWN_SESSIONS = 5
+_MEMORY = frozenset(("memory:", ":memory:"))
+
+
+def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--store`` of every command about agents' sessions."""
+    text = "SQLite file that keeps the pages.  [default: pages.db in the user's data folder]"
+    return click.option("--store", help=text)(command)
+
+
+@contextmanager
+def open_pool(
+    face: Face, store: str | None, *, makes: bool = False, dry_run: bool = False, **flags: Any
+) -> Iterator[AgentPool]:
+    """The pool in the store that flag, settings or the default name.
+
+    Args:
+        face: the command's.
+        store: value of ``--store``.
+        makes: make the file when it is not there; an error otherwise.
+        dry_run: nothing may be made: an absent file is an empty pool.
+        flags: further settings given on the command line.
+
+    Raises:
+        ConfigError: there is no such file. StoreError: it cannot be opened.
+    """
+    config = face.config(store=store, **flags)
+    target = config.store or str(default_store())
+    path = Path(target.removeprefix("sqlite:"))
+    is_there = target in _MEMORY or path.exists()
+    if not (is_there or makes or dry_run):
+        raise ConfigError(
+            f"store {path}", "there is no such file", "check the path, or take sessions in: cgk import FILE"
+        )
+    opened = None if dry_run and not is_there else target
+    with AgentPool(opened, redaction=config.redaction, sealed_folder=config.sealed_folder) as pool:
+        yield pool
+
+
+def session_named(pool: AgentPool, name: str) -> str:
+    """The session of this name, or the only one whose name holds it.
+
+    Raises:
+        ConfigError: none does, or several do.
+    """
+    names = [info.name for info in pool.sessions()]
+    near = [name] if name in names else [one for one in names if name and name in one]
+    if len(near) == 1:
+        return near[0]
+    cause = f"{len(near)} sessions have it in their names" if near else "the pool has no such agent session"
+    some = ", ".join((near or names)[:_SHOWN_SESSIONS])
+    raise ConfigError(f"session {name[:80]!a}", cause, f"take one of {some}" if some else "import one: cgk import FILE")
+
+
+def range_of(option: str, value: str | None) -> tuple[int, int | None] | None:
+    """``A-B``, ``A-`` or ``A`` as two numbers; None for None. Raises ConfigError for what is none."""
+    if value is None:
+        return None
+    first, dash, last = value.partition("-")
+    if not first.isdecimal() or (last and not last.isdecimal()) or len(value) > _RANGE_CHARS:
+        raise ConfigError(f"{option} {value[:40]!a}", "it is no range", "give A-B, A- for up to the end, or A for one")
+    if not dash:
+        return int(first), int(first) + (option == "--chars")
+    return int(first), int(last) if last else None
+
+
+_RANGE_CHARS = 19
+
+
+@contextmanager
+def long_work(face: Face, title: str, total: int) -> Iterator[Callable[[], None]]:
+    """A progress bar on a terminal, nothing elsewhere; the function says that one more is done."""
+    if not sys.stderr.isatty() or face.as_json:
+        yield lambda: None
+        return
+    columns = (TextColumn(title), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda: bar.advance(task)

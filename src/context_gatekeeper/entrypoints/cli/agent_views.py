@@ -1,0 +1,187 @@
+"""``cgk pages``, ``cgk cards``, ``cgk inspect`` and ``cgk stats``: what the pool holds of agents' sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from context_gatekeeper.agent_pool import AgentPool, PageView, SessionTotals
+from context_gatekeeper.entrypoints.cli.agent_store import open_pool, session_named
+from context_gatekeeper.entrypoints.cli.face import Face
+from context_gatekeeper.entrypoints.cli.terminal import (
+    Tint,
+    clipped,
+    columns_for,
+    facts,
+    one_line,
+    pipe_table,
+    printable,
+    say,
+)
+from context_gatekeeper.errors import ConfigError
+
+__all__ = ["INSPECT_SECTIONS", "run_cards", "run_inspect", "run_pages", "run_stats"]
+
+Section = tuple[str, Any, list[str]]
+"""Name, JSON-ready value, and lines of one part of `inspect`."""
+_TEXT_COLUMNS, _BESIDE_TEXT = 48, 110
+_PATH_COLUMNS = 40
+_LEAST_CARD_TOKENS = 40
+
+
+def run_pages(face: Face, session: str, store: str | None, kind: str | None) -> None:
+    """Every page of a session that holds something, a row each."""
+    with open_pool(face, store) as pool:
+        name = session_named(pool, session)
+        pages = [page for page in pool.pages(name) if kind is None or page.kind == kind]
+    if face.as_json:
+        face.print_json({"session": name, "pages": [page.to_dict() for page in pages]})
+        return
+    columns = columns_for(_TEXT_COLUMNS, beside=_BESIDE_TEXT)
+    rows = [
+        (
+            page.blocks or "-",
+            page.kind,
+            page.provenance or "-",
+            _subject(page),
+            page.tokens,
+            page.handle,
+            _marks(page),
+            clipped(page.head, columns),
+        )
+        for page in pages
+    ]
+    header = ("blocks", "kind", "from", "tool or file", "tokens", "handle", "marks", "begins with")
+    face.print_lines([face.paint(one_line(name), Tint.HIGHLIGHT), "", *pipe_table(header, rows, right="llllrlll")])
+
+
+def _subject(page: PageView) -> str:
+    path = page.path
+    if len(path) > _PATH_COLUMNS:
+        path = f"...{path[-_PATH_COLUMNS + 3 :]}"
+    return path or page.tool or "-"
+
+
+def _marks(page: PageView) -> str:
+    marks = (
+        ("deleted", page.is_deleted),
+        ("superseded", bool(page.superseded_by)),
+        ("changed since", bool(page.changed_by) and not page.superseded_by),
+        ("error", page.is_error),
+    )
+    return ", ".join(mark for mark, is_set in marks if is_set)
+
+
+def run_cards(face: Face, session: str, store: str | None, max_tokens: int) -> None:
+    """The memory cards of a session's tasks."""
+    if max_tokens < _LEAST_CARD_TOKENS:
+        raise ConfigError(f"--tokens {max_tokens}", "it is no room for a card", f"give {_LEAST_CARD_TOKENS} or more")
+    with open_pool(face, store) as pool:
+        name = session_named(pool, session)
+        cards = pool.cards(name)
+    if face.as_json:
+        face.print_json({"session": name, "cards": [card.to_dict() for card in cards]})
+        return
+    for card in cards:
+        title = f"=== {one_line(card.task_id)} {one_line(card.label)} ({card.stretch}) ==="
+        face.print_lines([face.paint(title, Tint.HIGHLIGHT), printable(card.render(max_tokens)), ""])
+    say(face.paint(f"{one_line(name)}: {len(cards)} cards; cgk expand p12 --session NAME shows a block", Tint.DEBUG))
+
+
+# -- inspect ------------------------------------------------------------------------------------
+
+
+def run_inspect(face: Face, session: str | None, store: str | None) -> None:
+    """The sessions of the pool, or what one of them holds, part by part (`INSPECT_SECTIONS`)."""
+    with open_pool(face, store) as pool:
+        if session is None:
+            _show_sessions(face, pool)
+            return
+        name = session_named(pool, session)
+        sections = [section(pool, name, face) for section in INSPECT_SECTIONS]
+    if face.as_json:
+        face.print_json({"session": name, **{title: value for title, value, _ in sections}})
+        return
+    face.print_lines([face.paint(one_line(name), Tint.HIGHLIGHT)])
+    for _, _, lines in sections:
+        if lines:
+            face.print_lines(["", *lines])
+
+
+def _show_sessions(face: Face, pool: AgentPool) -> None:
+    sessions = pool.sessions()
+    if face.as_json:
+        face.print_json({"sessions": [info.to_dict() for info in sessions]})
+        return
+    rows = [(info.name, info.source, info.pages, info.working_folder or "-") for info in sessions]
+    face.print_lines([*pipe_table(("session", "format", "pages", "folder"), rows, right="llrl"), ""])
+    say(face.paint(f"{len(sessions)} sessions", Tint.ACCENT))
+
+
+def _totals(pool: AgentPool, name: str, _face: Face) -> Section:
+    totals = pool.totals(name)
+    return "totals", totals.to_dict(), _total_lines(totals)
+
+
+def _total_lines(totals: SessionTotals) -> list[str]:
+    kinds = [(kind, count, totals.kind_tokens[kind]) for kind, count in totals.kinds.most_common()]
+    told = {
+        "pages": f"{totals.pages} with {totals.blocks} blocks, {totals.tokens} tokens, {totals.chars} characters",
+        "superseded": f"{totals.superseded} by a newer version of the file",
+        "changed since": f"{totals.changed} whose file was edited after they were read or written",
+        "failed": f"{totals.errors} results that their tools marked",
+        "deleted": str(totals.deleted),
+    }
+    return [*facts(told), "", *pipe_table(("kind", "pages", "tokens"), kinds, right="lrr")]
+
+
+def _files(pool: AgentPool, name: str, face: Face) -> Section:
+    """The newest version of each file, with how many there are."""
+    versions: dict[str, list[PageView]] = {}
+    for page in pool.pages(name):
+        if page.path:
+            versions.setdefault(page.path, []).append(page)
+    newest = {path: pages[-1] for path, pages in versions.items()}
+    value = [
+        {"path": path, "versions": len(versions[path]), "newest": page.handle, "marks": _marks(page)}
+        for path, page in newest.items()
+    ]
+    rows = [(path, len(versions[path]), page.blocks, page.handle, _marks(page)) for path, page in newest.items()]
+    lines = pipe_table(("file", "versions", "newest", "handle", "marks"), rows, right="lrlll") if rows else []
+    return "files", value, [face.paint("files that were read or written", Tint.DEBUG), *lines] if lines else []
+
+
+def _tasks(pool: AgentPool, name: str, face: Face) -> Section:
+    cards = pool.cards(name)
+    rows = [(card.task_id, card.stretch, len(card.card.entries), card.label) for card in cards]
+    value = [{"task_id": card.task_id, "stretch": card.stretch, "label": card.label} for card in cards]
+    lines = pipe_table(("task", "blocks", "card entries", "about"), rows, right="llrl")
+    return "tasks", value, [face.paint("tasks", Tint.DEBUG), *lines]
+
+
+INSPECT_SECTIONS: Sequence[Callable[[AgentPool, str, Face], Section]] = (_totals, _files, _tasks)
+"""Parts of ``cgk inspect SESSION`` in order; the planner's record is one more."""
+
+
+# -- the whole pool -----------------------------------------------------------------------------
+
+
+def run_stats(face: Face, store: str | None) -> None:
+    """How all sessions add up."""
+    with open_pool(face, store) as pool:
+        stats = pool.stats()
+    if face.as_json:
+        face.print_json(stats.to_dict())
+        return
+    size = "-" if stats.store_bytes is None else f"{stats.store_bytes} bytes"
+    share = (
+        f" ({stats.store_bytes / stats.totals.chars:.2f} a character)"
+        if stats.store_bytes and stats.totals.chars
+        else ""
+    )
+    head = {
+        "sessions": str(stats.sessions),
+        "store": f"{size}{share}",
+        "always sent": f"{stats.goals} goals, {stats.pins} pins, {stats.resident_tokens} tokens",
+    }
+    face.print_lines([*facts(head), "", *_total_lines(stats.totals)])

@@ -1,0 +1,137 @@
+"""What ``cgk replay`` shows: the comparison as a table, and the prompts of one session over its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from context_gatekeeper.core.economics import PRICES_AS_OF
+from context_gatekeeper.entrypoints.cli.call_plot import call_plot
+from context_gatekeeper.entrypoints.cli.face import Face
+from context_gatekeeper.entrypoints.cli.terminal import Tint, columns_for, one_line, pipe_table
+from context_gatekeeper.replay.figures import LATENCY_NOTE
+from context_gatekeeper.replay.report import ReplayReport
+from context_gatekeeper.replay.run import APPEND_ONLY
+
+__all__ = ["NO_PLOT", "percent", "plot_lines", "replay_lines", "times_cheaper"]
+
+NO_PLOT, LONGEST = "none", "longest"
+_HEADER = (
+    "policy",
+    "times cheaper",
+    "mean prompt",
+    "first token",
+    "faulting calls",
+    "coverage",
+    "extra calls",
+    "worst session",
+)
+_WIDEST = 200
+"""Columns of the table where no terminal sets a limit."""
+_CELL_FRAME = 3
+_PLOT_COLUMNS = 100
+_PLOTTED_TOGETHER = 6
+"""Policies of one plot, append-only among them: more cannot be told apart."""
+_SESSION_COLUMNS = 60
+
+
+def replay_lines(report: ReplayReport, face: Face) -> list[str]:
+    """The comparison as a table, in as many pieces as the terminal's width asks for, and what it was billed by."""
+    result = report.to_dict()
+    settings = report.settings
+    resident = "as logged" if settings.resident_tokens is None else f"{settings.resident_tokens} tokens"
+    title = f"{result['sessions']} sessions, {result['calls']} model calls; prices {settings.prices}"
+    rows = [_row(name, figures) for name, figures in result["policies"].items()]
+    tables = _fitting_tables(_HEADER, rows, columns_for(_WIDEST, beside=0))
+    verbatim = (
+        f"Handles that gave the original bytes: {percent(result['expand_exact'])}; "
+        f"prefix breaks outside epochs: {result['prefix_breaks_outside_epochs']};"
+    )
+    return [
+        face.paint(f"{title}, resident part {resident}", Tint.HIGHLIGHT),
+        *(line for table in tables for line in ("", *table)),
+        "",
+        "times cheaper: against append-only, which sends everything with a perfect cache; faults are charged.",
+        f"Prices are ratios as of {PRICES_AS_OF}. worst session: its times cheaper, and the highest share of faults.",
+        f"first token: an estimate at {settings.prefill_rate:,.0f} tokens a second,",
+        f"{LATENCY_NOTE}.",
+        verbatim,
+        f"card entries not verbatim: {result['unverifiable_card_entries']}",
+    ]
+
+
+def plot_lines(report: ReplayReport, face: Face, session: str) -> list[str]:
+    """Prompt tokens of a session's calls under each policy, in plots on the same scale.
+
+    Args:
+        report: of the replay.
+        face: how to paint.
+        session: an id, ``longest``, or ``none`` for no lines.
+
+    Raises:
+        ConfigError: no session that was replayed has this id.
+    """
+    if session == NO_PLOT:
+        return []
+    place = report.place_of(None if session == LONGEST else session)
+    prompts = {name: listed[place].call_prompts for name, listed in report.sessions.items()}
+    session_id = one_line(report.sessions[APPEND_ONLY][place].session_id)
+    if len(session_id) > _SESSION_COLUMNS:
+        session_id = f"{session_id[: _SESSION_COLUMNS - 3]}..."
+    lines = ["", face.paint(f"{session_id}: {len(prompts[APPEND_ONLY])} calls", Tint.HIGHLIGHT)]
+    highest = max(max(values) for values in prompts.values())
+    for series in _together(prompts):
+        columns = columns_for(_PLOT_COLUMNS, beside=1)
+        lines += ["", *call_plot(series, columns=columns, unit="prompt tokens of a call", highest=highest)]
+    return lines
+
+
+def times_cheaper(ratio: float | None) -> str:
+    """``2.11x``."""
+    return "-" if ratio is None else f"{ratio:.2f}x"
+
+
+def percent(share: float | None) -> str:
+    """``4.97%``."""
+    return "-" if share is None else f"{100 * share:.2f}%"
+
+
+def _row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
+    worst = figures["worst_session"]
+    first = figures["first_token_seconds_estimated"]["mean"]
+    return (
+        name,
+        times_cheaper(figures["billed_vs_append_only"]),
+        f"{figures['mean_prompt_tokens']:,.0f}",
+        f"{first:.2f} s",
+        percent(figures["faulting_call_share"]),
+        percent(figures["evidence_coverage"]),
+        str(figures["extra_calls"]),
+        f"{times_cheaper(worst['billed_vs_append_only'])}, {percent(worst['faulting_call_share'])}",
+    )
+
+
+def _fitting_tables(header: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> list[list[str]]:
+    """One table, or where it is too wide several, each with the first column again."""
+    widths = [max(map(len, cells)) + _CELL_FRAME for cells in zip(header, *rows, strict=True)]
+    groups: list[list[int]] = [[0]]
+    for place in range(1, len(header)):
+        if len(groups[-1]) > 1 and sum(widths[one] for one in (*groups[-1], place)) + 1 > columns:
+            groups.append([0])
+        groups[-1].append(place)
+    return [
+        pipe_table(
+            [header[place] for place in group],
+            [[row[place] for place in group] for row in rows],
+            right="l" + "r" * (len(group) - 1),
+        )
+        for group in groups
+    ]
+
+
+def _together(prompts: Mapping[str, Sequence[float]]) -> list[dict[str, Sequence[float]]]:
+    """Series of each plot: append-only and a few others."""
+    others = [name for name in prompts if name != APPEND_ONLY]
+    step = _PLOTTED_TOGETHER - 1
+    groups = [others[start : start + step] for start in range(0, len(others), step)] or [[]]
+    return [{name: prompts[name] for name in (APPEND_ONLY, *group)} for group in groups]
