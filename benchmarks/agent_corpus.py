@@ -9,6 +9,7 @@ and run. Of the tokens half are files read, an eighth is output of commands, a t
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from random import Random
 
@@ -163,7 +164,5 @@ class _Workshop:
 
 def _words(seed: int) -> Iterator[str]:
     """Words of a made conversation, as rare and as common as there."""
-    random = Random(seed)
-    while True:
-        for turn in Corpus(random.randrange(1 << 30)).turns(500):
-            yield from (word.replace(".", "_") for word in turn.assistant_text.split() if len(word) > 3)
+    for turn in Corpus(seed).turns(sys.maxsize):
+        yield from (word.replace(".", "_") for word in turn.assistant_text.split() if len(word) > 3)

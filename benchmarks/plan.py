@@ -66,28 +66,30 @@ def measure_plan(settings: PlanSettings) -> dict[str, Any]:
     Raises:
         ConfigError: no recorded session is long enough.
     """
-    made = [
-        made_session(settings.seed + number, round(settings.tokens * _LONGER)) for number in range(settings.sessions)
-    ]
-    result = _figures(made, settings.tokens)
+    recorded: list[AgentSession] = []
     if settings.data is not None:
-        recorded = read_sessions(settings.data)
-        result["data"] = _figures(recorded, settings.tokens)
-        if not result["data"]["decisions"]:
+        recorded = _long_enough(read_sessions(settings.data), settings.tokens)
+        if not recorded:
             raise ConfigError(
                 str(settings.data),
                 f"no session of it has {settings.tokens} tokens",
                 "pass fewer --tokens, or another file",
             )
-    return result
+    least_tokens = round(settings.tokens * _LONGER)
+    made = [made_session(settings.seed + number, least_tokens) for number in range(settings.sessions)]
+    result = _figures(made, settings.tokens)
+    return {**result, "data": _figures(recorded, settings.tokens)} if recorded else result
+
+
+def _long_enough(sessions: Sequence[AgentSession], tokens: int) -> list[AgentSession]:
+    factor = token_factor(sessions)
+    return [session for session in sessions if _tokens_of(session, factor) >= tokens]
 
 
 def _figures(sessions: Sequence[AgentSession], tokens: int) -> dict[str, Any]:
     factor = token_factor(sessions)
     decided, whole = _Decisions(), _Decisions()
     for session in sessions:
-        if _tokens_of(session, factor) < tokens:
-            continue
         decided.add(_decisions(session, factor, tokens, OURS))
         whole.add(_decisions(session, factor, tokens, replace(OURS, overdraft=_NEVER_PAYS)))
     both = decided.looks + decided.rewrites

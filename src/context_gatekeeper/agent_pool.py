@@ -18,14 +18,17 @@ from typing import Any, Self
 
 from context_gatekeeper.arguments import check_limit, check_text, checked_store
 from context_gatekeeper.config import default_sealed_folder
+from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.core.handles import parse_handle
 from context_gatekeeper.core.recalled_text import render_recalled
 from context_gatekeeper.core.redact import RedactionMode
 from context_gatekeeper.engine.agent_pages import swap_group
+from context_gatekeeper.engine.agent_schedule import AgentSchedule
 from context_gatekeeper.engine.expanding import Expander, Expansion, Wanted
 from context_gatekeeper.engine.goals import RESIDENT_TOKENS, Goal, GoalBook, Pin
 from context_gatekeeper.engine.importing import ImportResult, SessionImporter
 from context_gatekeeper.engine.owner_view import OwnerView, SessionFacts
+from context_gatekeeper.engine.plan import ContextPlan
 from context_gatekeeper.engine.recalled_pages import RecalledPage, recalled_pages
 from context_gatekeeper.engine.session_cards import TaskCard, task_cards
 from context_gatekeeper.engine.session_recall import SessionRecall
@@ -223,6 +226,28 @@ class AgentPool:
         with self._lock:
             facts, pages = self._session(session)
             return task_cards(pages, facts.working_folder)
+
+    def plan(self, session: str, *, prices: str = "anthropic-5m", resident_tokens: int = 8000) -> ContextPlan:
+        """What the next request of the session would hold, and why; with a cache that is alive.
+
+        Args:
+            session: name of the session in the pool.
+            prices: a price profile of `core.economics.PRICES`.
+            resident_tokens: system text and tools in front of the window.
+
+        Raises:
+            PageNotFoundError: an unknown session. ConfigError: an unknown price profile.
+        """
+        if prices not in PRICES:
+            raise ConfigError(
+                f"price profile {prices!a}", "there is none of this name", f"use one of {', '.join(PRICES)}"
+            )
+        schedule = AgentSchedule(PRICES[prices], resident_tokens=resident_tokens, session=session)
+        for message in self.session(session).messages:
+            if message.is_call:
+                schedule.plan()
+            schedule.add(message)
+        return schedule.plan()
 
     def totals(self, session: str) -> SessionTotals:
         """How the session's pages add up. Raises PageNotFoundError for an unknown session."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["DEICTIC_PATTERNS", "QueryForm", "has_deictic", "read_form"]
+__all__ = ["DEICTIC_PATTERNS", "QueryForm", "has_deictic", "has_recall", "read_form"]
 
 DEICTIC_PATTERNS: tuple[str, ...] = (
     # DESIGN.md 4.2, at the start
@@ -133,6 +133,11 @@ class QueryForm:
 def has_deictic(query: str) -> bool:
     """Whether one of `DEICTIC_PATTERNS` occurs in the stripped, lower-cased query."""
     return _DEICTIC.search(query.strip().lower()) is not None
+
+
+def has_recall(query: str) -> bool:
+    """Whether the stripped, lower-cased text refers to something said before. Any length; linear."""
+    return _RECALLS.search(query.strip().lower()) is not None
 
 
 def read_form(normal_text: str) -> QueryForm:

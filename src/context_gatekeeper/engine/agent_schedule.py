@@ -57,6 +57,7 @@ class AgentSchedule:
         self._resident_tokens = resident_tokens
         self._own_cache = PromptCache(prices)
         self._append_only_cache = PromptCache(prices)
+        self._told_hits = 0
         self._all_tokens = 0
         self._all_sent = 0
         self._last_request: float | None = None
@@ -85,14 +86,15 @@ class AgentSchedule:
             now: when it is sent, in seconds since the epoch; None: the provider's cache is taken to be alive.
         """
         is_cold = self._is_cold(now)
-        hits = self._faults.hits
         rewrite = self.pager.prepare(is_cold=is_cold)
         if rewrite is not None:
             self._tell(rewrite)
         plan = self.pager.plan()
         self._bill(plan, is_cold=is_cold)
-        if self._faults.hits > hits:
-            self._publish(EventKind.HIT, (), 0, f"{self._faults.hits - hits} references to pages in the window")
+        if self._faults.hits > self._told_hits:
+            told = self._faults.hits - self._told_hits
+            self._publish(EventKind.HIT, (), 0, f"{told} references to pages in the window")
+            self._told_hits = self._faults.hits
         return plan
 
     # -- inside -----------------------------------------------------------------------------

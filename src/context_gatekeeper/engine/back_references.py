@@ -18,7 +18,7 @@ from context_gatekeeper.core.background import simplify_han
 from context_gatekeeper.core.block_handles import BlockMention, parse_block_handle
 from context_gatekeeper.core.fences import find_fences
 from context_gatekeeper.core.handles import HandleMention, find_handles
-from context_gatekeeper.core.query_form import DEICTIC_PATTERNS, read_form
+from context_gatekeeper.core.query_form import DEICTIC_PATTERNS, has_recall
 from context_gatekeeper.core.text import normalise_text, split_sentences
 
 __all__ = ["NamedPages", "named_pages", "own_words", "past_sentences"]
@@ -123,9 +123,11 @@ def _is_named(text: str, match: re.Match[str], fences: list[tuple[int, int]]) ->
 
 # -- the past ---------------------------------------------------------------------------------------
 
+_PROSE_CHARS = 3000
+"""At each end of a text: a request stands in front of what was pasted or behind it."""
 _LONGEST_SENTENCE = 400
 """A longer one is pasted text: what it refers to is not the session."""
-_MOST_SENTENCES = 40
+_QUOTED = ("```", "~~~", ">")
 _PAST_DEICTICS = tuple(pattern for pattern in DEICTIC_PATTERNS if pattern.startswith(("上面", "刚", "你(?:刚", "前面")))
 """The patterns of the topic gate that point at what was said; the others point at what is being talked about."""
 _PAST = re.compile(
@@ -142,11 +144,13 @@ def past_sentences(text: str) -> tuple[str, ...]:
 
     Simplified and traditional Chinese, English, Japanese, Korean; code and quoted lines are not looked at. O(length).
     """
+    if len(text) > 2 * _PROSE_CHARS:
+        text = f"{text[:_PROSE_CHARS]}\n{text[-_PROSE_CHARS:]}"
     found: list[str] = []
-    for sentence in split_sentences(text)[-_MOST_SENTENCES:]:
-        if len(sentence) > _LONGEST_SENTENCE or sentence.startswith(("```", "~~~", ">")):
+    for sentence in split_sentences(text):
+        if len(sentence) > _LONGEST_SENTENCE or sentence.startswith(_QUOTED) or _CODE_LINE.search(sentence) is not None:
             continue
         normal = simplify_han(normalise_text(sentence)).lower()
-        if _PAST.search(normal) is not None or read_form(normal).recalls:
+        if _PAST.search(normal) is not None or has_recall(normal):
             found.append(sentence)
     return tuple(found)

@@ -16,7 +16,7 @@ __all__ = ["BlockResolver", "NamedBlock", "NamedBlocks"]
 BlockResolver = Callable[[str], Sequence[int]]
 """``page:...`` -> numbers of this session's blocks on that page, in order; empty when it has none."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{4,98}[A-Za-z0-9]")
-_LOOKS_LIKE_AN_ID = re.compile(r"(?:toolu|call|fc|chatcmpl-tool)[_-](?=[A-Za-z_]{0,60}[0-9])[A-Za-z0-9_-]{12,}\Z")
+_LOOKS_LIKE_AN_ID = re.compile(r"(?:toolu|call|fc|chatcmpl-tool)[_-](?=[A-Za-z_]{0,60}[0-9])[A-Za-z0-9_-]{24,}\Z")
 """What providers call a tool call; another word of a text is no id unless the session knows it."""
 
 

@@ -99,6 +99,7 @@ class _PooledPostings:
         self._every = every
         self.block_count = sum(one.block_count for one in every)
         self.average_length = sum(one.block_count * one.average_length for one in every) / max(1, self.block_count)
+        self.user_frequency = own.user_frequency
         self.page_lengths: Sequence[int] = own.page_lengths
         self.ordinals = own.ordinals
         self.frequencies = own.frequencies
@@ -115,7 +116,3 @@ class _PooledPostings:
         if known is None:
             known = self._frequencies[term] = sum(one.document_frequency(term) for one in self._every)
         return known
-
-    def user_frequency(self, term: str) -> int:
-        """See `Postings`; over all sessions."""
-        return sum(one.user_frequency(term) for one in self._every)

@@ -8,10 +8,8 @@ from typing import Any
 
 from context_gatekeeper.core.ledger import Bill
 
-__all__ = ["LATENCY_NOTE", "SessionFigures", "first_token_seconds", "policy_figures"]
+__all__ = ["SessionFigures", "first_token_seconds", "policy_figures"]
 
-LATENCY_NOTE = "uncached tokens over the rate at which a provider takes them in; no queue, no network"
-"""What `first_token_seconds` rest on: an estimate."""
 
 _EARLY_CALLS = range(5, 8)
 _LATE_CALLS = range(196, 206)

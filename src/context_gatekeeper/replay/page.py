@@ -20,7 +20,6 @@ from context_gatekeeper.core.economics import PRICES_AS_OF
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.replay.catalogue import POLICY_NAMES
 from context_gatekeeper.replay.charts import call_chart, point_chart
-from context_gatekeeper.replay.figures import LATENCY_NOTE
 from context_gatekeeper.replay.page_style import LINE_CLASSES, STYLE
 from context_gatekeeper.replay.report import ReplayReport
 from context_gatekeeper.replay.run import APPEND_ONLY
@@ -241,7 +240,7 @@ def _notes(report: ReplayReport) -> str:
         "session and stood nowhere in its prompt. Each is charged: one more call at the whole prompt, and the page.",
         "words counted": "the same where a bare word in a digest counts as being there.",
         "exact lines": "faults by lines alone.",
-        "first token": f"an estimate at {rate} tokens a second: {LATENCY_NOTE}.",
+        "first token": f"an estimate: uncached tokens at {rate} a second; no queue, no network.",
         "call 200 / call 6": "billed units of calls 196 to 205 over those of calls 5 to 7, in sessions of 205 or more.",
         "worst session": "its times cheaper, and the highest share of faulting calls.",
         "clairvoyant": "these know what will be quoted: bounds that nothing that runs can reach.",

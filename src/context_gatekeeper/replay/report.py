@@ -150,14 +150,14 @@ def replay_files(
     files: Sequence[Sequence[AgentSession]],
     settings: ReplaySettings,
     *,
-    on_session: Callable[[int, int], None] | None = None,
+    on_call: Callable[[int, int], None] | None = None,
 ) -> ReplayReport:
     """Replay the sessions of several files.
 
     Args:
         files: for each file its sessions; token estimates are calibrated file by file.
         settings: what to compare.
-        on_session: hears after each session how many are done, of how many.
+        on_call: hears after each model call how many are done, of how many.
 
     Raises:
         ConfigError: no session has enough calls.

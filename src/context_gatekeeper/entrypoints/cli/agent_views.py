@@ -159,8 +159,15 @@ def _tasks(pool: AgentPool, name: str, face: Face) -> Section:
     return "tasks", value, [face.paint("tasks", Tint.DEBUG), *lines]
 
 
-INSPECT_SECTIONS: Sequence[Callable[[AgentPool, str, Face], Section]] = (_totals, _files, _tasks)
-"""Parts of ``cgk inspect SESSION`` in order; the planner's record is one more."""
+def _plan(pool: AgentPool, name: str, face: Face) -> Section:
+    """What the session's next request would hold, and why."""
+    plan = pool.plan(name)
+    lines = [one_line(line) for line in plan.lines(most_entries=12, most_departures=6)]
+    return "plan", plan.to_dict(), [face.paint("plan of the next request", Tint.DEBUG), *lines]
+
+
+INSPECT_SECTIONS: Sequence[Callable[[AgentPool, str, Face], Section]] = (_totals, _files, _tasks, _plan)
+"""Parts of ``cgk inspect SESSION`` in order."""
 
 
 # -- the whole pool -----------------------------------------------------------------------------

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.entrypoints.cli.face import Face
-from context_gatekeeper.entrypoints.cli.replay_view import plot_lines, replay_lines
+from context_gatekeeper.entrypoints.cli.progress import progress_bar
+from context_gatekeeper.entrypoints.cli.replay_view import LONGEST, NO_PLOT, plot_lines, replay_lines
 from context_gatekeeper.entrypoints.cli.terminal import one_line
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.replay.page import check_page_place, write_page
@@ -28,7 +25,6 @@ _SHOWN_WARNINGS = 5
 """Of one file; --verbose shows all."""
 _MOST_DIGITS = 9
 """Of --resident-tokens."""
-_OnSession = Callable[[int, int], None]
 
 REPLAY_OPTIONS = (
     click.option("--html", help="Also write one self-contained page to this file."),
@@ -79,8 +75,10 @@ def run_replay(face: Face, files: Sequence[str], *, html: str | None, plot: str,
     if page is not None:
         check_page_place(page)
     listed = [_read(face, file) for file in files]
-    with _progress(face) as on_session:
-        report = replay_files(listed, settings, on_session=on_session)
+    if not settings.chain_calls:
+        _check_plotted(plot, listed)
+    with progress_bar("replay", "calls", wanted=not face.as_json) as on_call:
+        report = replay_files(listed, settings, on_call=on_call)
     if face.as_json:
         face.print_json(report.to_dict())
     else:
@@ -90,6 +88,12 @@ def run_replay(face: Face, files: Sequence[str], *, html: str | None, plot: str,
         write_page(report, page)
         if not face.as_json:
             face.print_lines(["", f"page: {one_line(str(page))}"])
+
+
+def _check_plotted(plot: str, listed: Sequence[Sequence[AgentSession]]) -> None:
+    """Refuse a session that no file holds before the replay, not after it."""
+    if plot not in (LONGEST, NO_PLOT, *(session.session_id for sessions in listed for session in sessions)):
+        raise ConfigError(f"--plot {plot!a}", "no file holds a session of this id", "pass its id, longest, or none")
 
 
 def _settings(*, policies: str | None, resident_tokens: str, gaps: str, **numbers: Any) -> ReplaySettings:
@@ -115,16 +119,3 @@ def _read(face: Face, file: str) -> list[AgentSession]:
     if len(shown) < len(warnings):
         face.note(f"{file}: {len(warnings) - len(shown)} more warnings; --verbose shows all")
     return sessions
-
-
-@contextmanager
-def _progress(face: Face) -> Iterator[_OnSession | None]:
-    """A progress bar on a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty() or face.as_json:
-        yield None
-        return
-    counted = TextColumn("{task.completed}/{task.total} sessions")
-    columns = (TextColumn("replay"), BarColumn(), counted, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("replay", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

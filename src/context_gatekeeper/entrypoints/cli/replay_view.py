@@ -9,7 +9,6 @@ from context_gatekeeper.core.economics import PRICES_AS_OF
 from context_gatekeeper.entrypoints.cli.call_plot import call_plot
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.terminal import Tint, columns_for, one_line, pipe_table
-from context_gatekeeper.replay.figures import LATENCY_NOTE
 from context_gatekeeper.replay.report import ReplayReport
 from context_gatekeeper.replay.run import APPEND_ONLY
 
@@ -43,20 +42,17 @@ def replay_lines(report: ReplayReport, face: Face) -> list[str]:
     title = f"{result['sessions']} sessions, {result['calls']} model calls; prices {settings.prices}"
     rows = [_row(name, figures) for name, figures in result["policies"].items()]
     tables = _fitting_tables(_HEADER, rows, columns_for(_WIDEST, beside=0))
-    verbatim = (
-        f"Handles that gave the original bytes: {percent(result['expand_exact'])}; "
-        f"prefix breaks outside epochs: {result['prefix_breaks_outside_epochs']};"
-    )
     return [
         face.paint(f"{title}, resident part {resident}", Tint.HIGHLIGHT),
         *(line for table in tables for line in ("", *table)),
         "",
-        "times cheaper: against append-only, which sends everything with a perfect cache; faults are charged.",
-        f"Prices are ratios as of {PRICES_AS_OF}. worst session: its times cheaper, and the highest share of faults.",
-        f"first token: an estimate at {settings.prefill_rate:,.0f} tokens a second,",
-        f"{LATENCY_NOTE}.",
-        verbatim,
-        f"card entries not verbatim: {result['unverifiable_card_entries']}",
+        "times cheaper: than append-only, which sends everything with a perfect cache.",
+        f"Faults are charged. Prices are ratios as of {PRICES_AS_OF}.",
+        f"first token: an estimate, uncached tokens at {settings.prefill_rate:,.0f} a second; no queue, no network.",
+        "worst session: the least times cheaper, the highest share of faulting calls.",
+        f"Handles that gave the original bytes: {percent(result['expand_exact'])}.",
+        f"Prefix breaks outside epochs: {result['prefix_breaks_outside_epochs']}.",
+        f"Card entries not verbatim: {result['unverifiable_card_entries']}.",
     ]
 
 
