@@ -26,7 +26,7 @@ from context_gatekeeper.engine.citation import (
     slice_features,
     unit_features,
 )
-from context_gatekeeper.engine.session_log import SessionLog, SliceKind, UnitKind
+from context_gatekeeper.engine.session_log import SessionLog, Slice, SliceKind, UnitKind
 from context_gatekeeper.transcripts.agent_sessions import read_sessions
 from context_gatekeeper.types import AgentSession, MessageRole
 
@@ -76,7 +76,7 @@ def slice_rows(sessions: Sequence[AgentSession]) -> Rows:
     return np.array(features, dtype=np.int32), [np.array(by_line, float), np.array(by_name, float)]
 
 
-def _asked(log: SessionLog, chance: random.Random) -> list:
+def _asked(log: SessionLog, chance: random.Random) -> list[Slice]:
     return [
         piece
         for piece in log.slices
@@ -115,8 +115,8 @@ def fit(features: np.ndarray, label: np.ndarray, size: int) -> tuple[np.ndarray,
     mean, square, count = np.zeros(size), np.zeros(size), len(label)
     for step in range(1, ROUNDS + 1):
         error = 1 / (1 + np.exp(-(weights[features].sum(1) + base))) - label
-        slope = sum(np.bincount(column, weights=error, minlength=size) for column in features.T)
-        slope = slope / count + L2 * weights / count
+        columns = [np.bincount(column, weights=error, minlength=size) for column in features.T]
+        slope = (np.sum(columns, axis=0) + L2 * weights) / count
         mean = 0.9 * mean + 0.1 * slope
         square = 0.99 * square + 0.01 * slope * slope
         rate = 0.05 if step <= ROUNDS * 2 // 3 else 0.02

@@ -84,6 +84,13 @@ def test_the_interval_holds_the_mean_and_is_the_same_every_time() -> None:
     assert bootstrap_interval([], mean) is None
 
 
+def test_a_narrower_interval_lies_inside_a_wider_one() -> None:
+    figures = [1.0] * 70 + [0.0] * 30
+    low, high = bootstrap_interval(figures, mean) or (0.0, 0.0)
+    inner_low, inner_high = bootstrap_interval(figures, mean, percent=90) or (0.0, 0.0)
+    assert low < inner_low < 0.7 < inner_high < high
+
+
 def test_a_figure_needs_an_interval_below_200_questions_or_30_conversations() -> None:
     assert rests_on_few(199)
     assert not rests_on_few(200)

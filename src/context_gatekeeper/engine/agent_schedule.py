@@ -22,8 +22,8 @@ from context_gatekeeper.types import AgentMessage, BlockKind, MessageRole
 __all__ = ["AgentSchedule"]
 
 _AGENTS_TRIGGERS = frozenset({FaultTrigger.HANDLE})
-"""Of what an agent writes, only a handle brings a page back by itself: it asks for the rest when it needs it, and a page
-that is not used costs more than the call it may save (section 2.3 of the paging notes, tail prefetch)."""
+"""Of what an agent writes, only a handle brings a page back by itself: it asks for the rest when it needs it, and a
+page that is not used costs more than the call it may save (section 2.3 of the paging notes, tail prefetch)."""
 
 
 class AgentSchedule:
@@ -112,7 +112,8 @@ class AgentSchedule:
 
     def _serve(self, fault: PageFault) -> None:
         pages = (fault.handle,)
-        self._publish(EventKind.FAULT, pages, fault.tokens, f"{fault.kind.value}, {fault.trigger.value}: {fault.reason}")
+        told = f"{fault.kind.value}, {fault.trigger.value}: {fault.reason}"
+        self._publish(EventKind.FAULT, pages, fault.tokens, told)
         if not fault.pieces:
             return
         self.pager.bring_back(fault.pieces)

@@ -71,6 +71,7 @@ def slice_features(log: SessionLog, piece: Slice) -> tuple[int, ...]:
     kind, now = segment.kind, log.calls
     touched = max(piece.born, piece.last_cited)
     age = bisect_right(_AGE_CUTS, now - touched)
+    segment_touched = max(segment.born, segment.last_cited)
     file_state = _file_state(log, segment, piece)
     at = _SLICE_AT
     return (
@@ -81,7 +82,7 @@ def slice_features(log: SessionLog, piece: Slice) -> tuple[int, ...]:
         at[4] + file_state.touch_class,
         at[5] + file_state.edit_class,
         at[6] + bisect_right(_SIZE_CUTS, piece.tokens),
-        at[7] + _READ_EDIT_OTHER.get(kind, 2) * 8 + bisect_right(_AGE_CUTS, now - max(segment.born, segment.last_cited)),
+        at[7] + _READ_EDIT_OTHER.get(kind, 2) * 8 + bisect_right(_AGE_CUTS, now - segment_touched),
         at[8] + _cited_neighbours(log, segment, piece),
         at[9] + _place_class(segment, piece),
         at[10] + _length_class(len(segment.slices)),

@@ -6,7 +6,8 @@ theirs, verbatim, that are likely to be needed and stand nowhere else in the win
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -76,7 +77,9 @@ class DigestMaker:
         self._prices = prices
         self._params = params
 
-    def lay(self, changed: Sequence[Entry], leaving: Set[int], *, prompt_tokens: int, worth: float) -> list[Entry]:
+    def lay(
+        self, changed: Sequence[Entry], leaving: AbstractSet[int], *, prompt_tokens: int, worth: float
+    ) -> list[Entry]:
         """The changed stretch of a window: entries that stay, and digests where entries leave.
 
         The window holds what stays, and nothing of what leaves.
@@ -88,8 +91,8 @@ class DigestMaker:
             worth: the fault price factor; 0 leaves handles only.
         """
         prices = self._prices
-        fault = prices.read * prompt_tokens + prices.output * FAULT_CALL_TOKENS + prices.write * self._params.page_tokens
-        gain = worth * self._params.worth_factor * fault
+        asked = prices.read * prompt_tokens + prices.output * FAULT_CALL_TOKENS
+        gain = worth * self._params.worth_factor * (asked + prices.write * self._params.page_tokens)
         rent = prices.read * self._params.horizon_calls + max(0.0, prices.write - prices.read)
         shown: set[int] = set()
         kept: dict[int, KeptLines] = {}
@@ -100,7 +103,9 @@ class DigestMaker:
         laid = self._join_runs(changed, leaving, kept)
         return self._within_budget(laid)
 
-    def _join_runs(self, changed: Sequence[Entry], leaving: Set[int], kept: dict[int, KeptLines]) -> list[Entry]:
+    def _join_runs(
+        self, changed: Sequence[Entry], leaving: AbstractSet[int], kept: dict[int, KeptLines]
+    ) -> list[Entry]:
         laid: list[Entry] = []
         run: _Run | None = None
         for entry in changed:
@@ -199,8 +204,11 @@ class DigestMaker:
 
 
 def handle_ranges(log: SessionLog, pieces: Sequence[int]) -> list[str]:
-    """Handles of slices in order: ``p12`` for a block, ``p12-p20`` for several, ``p12#L40-88``
-    for some lines of one, ``p12#C100-200`` for a stretch of a long line."""
+    """Handles of slices in order.
+
+    ``p12`` for a block, ``p12-p20`` for several, ``p12#L40-88`` for some lines of one, ``p12#C100-200`` for a
+    stretch of a long line.
+    """
     told: list[str] = []
     first_whole = last_whole = -1
     place = 0

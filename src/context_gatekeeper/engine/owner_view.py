@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from context_gatekeeper.core.handles import handle_of
@@ -91,7 +91,7 @@ class OwnerView:
         pages = self.store.scan(self.pool, name)
         return (page for page in pages if page.labels.deleted or may_see(page.labels, self.owner))
 
-    def live(self, page_ids: Sequence[PageId]) -> Iterator[Page]:
+    def live(self, page_ids: Iterable[PageId]) -> Iterator[Page]:
         """Those of the pages that are there for him, in the order asked for."""
         pages = (self.store.get(self.pool, (page_id,))[0] for page_id in page_ids)
         return (page for page in pages if not page.labels.deleted and may_see(page.labels, self.owner))

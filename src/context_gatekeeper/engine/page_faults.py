@@ -25,7 +25,7 @@ from context_gatekeeper.engine.digest import handle_ranges
 from context_gatekeeper.engine.named_blocks import BlockResolver, NamedBlock, NamedBlocks
 from context_gatekeeper.engine.returned_pages import ReturnedPages
 from context_gatekeeper.engine.session_log import SessionLog, UnitKind
-from context_gatekeeper.engine.slice_terms import SliceTerms, TermShare, text_terms
+from context_gatekeeper.engine.slice_terms import SliceTerms, TermShare, word_terms
 from context_gatekeeper.engine.window import EntryForm, Window
 from context_gatekeeper.types import AgentMessage
 
@@ -332,9 +332,9 @@ class PageFaults:
             else:
                 names += self._name(record.holders, weight)
         for token in dict.fromkeys(_SHORT_NAME.findall(words)):
-            term = next(iter(text_terms(token)), "")
-            if term and anchor_kind(term) in _SHORT_KINDS:
-                holders = self._terms.holders(term)
+            term = next(iter(word_terms(token)), "")
+            holders = self._terms.holders(term)
+            if holders and anchor_kind(term) in _SHORT_KINDS:
                 if not any(map(self._is_present, holders)) and not self._stands_in_digest(token):
                     names += self._name(holders, 1.0)
         return names[: self._params.most_names]

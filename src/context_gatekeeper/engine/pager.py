@@ -9,7 +9,8 @@ when the session's ledger can pay for it. A page fault brings a slice back at th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from context_gatekeeper.core.economics import PriceProfile, call_price, fault_price, rewrite_price
@@ -158,7 +159,7 @@ class Pager:
         )
 
     def add(self, pieces: Iterable[Slice]) -> None:
-        """Put new slices at the tail: whole, by reference to what stands in the window, or as the head of a huge result."""
+        """Put new slices at the tail: whole, as references to what stands in the window, or as a huge result's head."""
         slimmed = -1
         for piece in pieces:
             if piece.segment == slimmed:
@@ -252,8 +253,11 @@ class Pager:
         log = self._log
         handle = " ".join(handle_ranges(log, entry.pieces))
         if entry.form in (EntryForm.DIGEST, EntryForm.HEAD):
-            reason = "left, but for lines likely to be needed" if "\n" in entry.text else "left; the handle gives it back"
-            reason = "too long to be sent whole" if entry.form is EntryForm.HEAD else reason
+            reason = "left; the handle gives it back"
+            if entry.form is EntryForm.HEAD:
+                reason = "too long to be sent whole"
+            elif "\n" in entry.text:
+                reason = "left, but for lines likely to be needed"
             return PlannedEntry(handle, entry.form.value, "", "", "", entry.tokens, reason, 0.0, 0.0)
         piece = log.slices[entry.pieces[0]]
         segment = log.segments[piece.segment]
@@ -275,9 +279,7 @@ class Pager:
         log = self._log
         gone = [(call, number) for number, call in self.swapped_out_at.items() if not self.window.holds_piece(number)]
         return tuple(
-            PlannedDeparture(
-                handle_ranges(log, [number])[0], call, "hardly quoted again", log.slices[number].tokens
-            )
+            PlannedDeparture(handle_ranges(log, [number])[0], call, "hardly quoted again", log.slices[number].tokens)
             for call, number in sorted(gone, reverse=True)
         )
 
@@ -307,10 +309,9 @@ class Pager:
 
     def _idle_entries(self) -> set[int]:
         """Numbers of the entries that are not worth their rent."""
-        params, prices, log = self._params, self._prices, self._log
         entries = self.window.entries
         last = self._tail_start()
-        price = fault_price(prices, self.prompt_tokens, 0)
+        price = fault_price(self._prices, self.prompt_tokens, 0)
         idle: set[int] = set()
         for entry in entries[:last]:
             if not entry.is_whole and entry.form is not EntryForm.REFERENCE:
@@ -326,7 +327,7 @@ class Pager:
                 self._idle_since.pop(entry.number, None)
         return idle
 
-    def _small_calls_with_results(self, entries: Sequence[Entry], idle: Set[int]) -> set[int]:
+    def _small_calls_with_results(self, entries: Sequence[Entry], idle: AbstractSet[int]) -> set[int]:
         """Idle entries of short calls whose results stay: a call and its results are one swap group.
 
         A long call may leave its arguments behind in the pool; its digest then keeps the frame of the call.
@@ -345,7 +346,7 @@ class Pager:
             if entry.number in idle and log.slices[entry.pieces[0]].segment in with_results
         }
 
-    def _over_quota(self, entries: Sequence[Entry], idle: Set[int]) -> set[int]:
+    def _over_quota(self, entries: Sequence[Entry], idle: AbstractSet[int]) -> set[int]:
         """Entries of other tasks that would stay, the least likely first, as far as they are over their quota."""
         log = self._log
         others = [
@@ -363,7 +364,7 @@ class Pager:
         return over
 
     def _judge(self, entry: Entry, price: float) -> Judgement:
-        """Whether the slice of a whole or referring entry is worth its rent; ``price`` is a fault's without the page."""
+        """Whether an entry's slice is worth its rent; ``price`` is that of a fault without the page."""
         params, log = self._params, self._log
         piece = log.slices[entry.pieces[0]]
         kind = log.segments[piece.segment].kind

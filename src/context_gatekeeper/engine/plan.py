@@ -80,11 +80,12 @@ class ContextPlan:
 
     def lines(self, *, most_entries: int = 40, most_departures: int = 20) -> list[str]:
         """The plan in words, one line a finding; the least and the newest are cut with a count."""
+        size = f"{self.prompt_tokens} tokens ({self.resident_tokens} resident), {self.written_tokens} of them new"
+        state = f"epoch {self.epoch}, {self.faults_since_rewrite} faults in it"
+        saved = f"saved so far {self.saved_units:.0f} units"
         told = [
-            f"call {self.call}: {self.prompt_tokens} tokens ({self.resident_tokens} resident), "
-            f"{self.written_tokens} of them new; expected bill {self.expected_units:.0f} units",
-            f"epoch {self.epoch}, {self.faults_since_rewrite} faults in it; saved so far {self.saved_units:.0f} units; "
-            f"a fault is worth {self.fault_price_factor:.2f} of its bill",
+            f"call {self.call}: {size}; expected bill {self.expected_units:.0f} units",
+            f"{state}; {saved}; a fault is worth {self.fault_price_factor:.2f} of its bill",
         ]
         if self.rewrite:
             told.append(f"rewritten: {self.rewrite}")

@@ -118,7 +118,7 @@ class _OlderLines:
             self._blocks.append((segment.number, first_line, lines))
 
     def longest_run(self, lines: list[str], start: int) -> _Repeat:
-        """The longest run of older lines that ``lines`` repeats from ``start`` on; length 0 for none. Ties: the first."""
+        """The longest run of older lines that ``lines`` repeats from ``start`` on, the first of equals; or length 0."""
         best = _Repeat(0)
         for block, place in self._places.get(bare_line(lines[start]), ()):
             segment, first_line, older = self._blocks[block]

@@ -138,7 +138,12 @@ _SEARCH = re.compile(r"(?i)grep|glob|search|find|\bls\b|list|rg\b|tree")
 _SHELL = re.compile(r"(?i)bash|shell|exec|terminal|run_|command|powershell")
 _EDIT = re.compile(r"(?i)edit|patch|replace|insert|update_file|modify")
 _WRITE = re.compile(r"(?i)write|create|save_file")
-_RESULT_KINDS = ((_SHELL, SliceKind.SHELL), (_EDIT, SliceKind.OTHER_RESULT), (_READ, SliceKind.READ), (_SEARCH, SliceKind.SEARCH))
+_RESULT_KINDS = (
+    (_SHELL, SliceKind.SHELL),
+    (_EDIT, SliceKind.OTHER_RESULT),
+    (_READ, SliceKind.READ),
+    (_SEARCH, SliceKind.SEARCH),
+)
 _CALL_KINDS = ((_SHELL, SliceKind.OTHER_CALL), (_EDIT, SliceKind.EDIT_CALL), (_WRITE, SliceKind.WRITE_CALL))
 
 

@@ -17,14 +17,15 @@ from context_gatekeeper.core.weights import WEIGHT_PARAMS, base_weight, is_conte
 from context_gatekeeper.engine.digest import slice_text
 from context_gatekeeper.engine.session_log import SessionLog, SliceKind
 
-__all__ = ["SliceTerms", "TermShare", "text_terms"]
+__all__ = ["SliceTerms", "TermShare", "text_terms", "word_terms"]
 
 _WORD = re.compile(r"[^\s\"'`“”‘’「-』《》,;()\[\]{}<>=|!?*，。！？；：、（）]{2,200}")
 """What stands between blanks and marks; longer runs are data."""
 
 
 @lru_cache(maxsize=1 << 16)
-def _word_terms(word: str) -> tuple[str, ...]:
+def word_terms(word: str) -> tuple[str, ...]:
+    """Anchors of one word, the whole of it first."""
     return tuple(scan_anchors(word).counts)
 
 
@@ -32,7 +33,7 @@ def text_terms(text: str) -> dict[str, None]:
     """Anchors of a text, each once, in reading order. O(length)."""
     terms: dict[str, None] = {}
     for word in dict.fromkeys(_WORD.findall(text)):
-        for term in _word_terms(word):
+        for term in word_terms(word):
             terms[term] = None
     return terms
 

@@ -107,8 +107,8 @@ class Window:
         if record.kind is UnitKind.LINE:
             return False
         for left, right in token_halves(self._log.name_of(unit)):
-            first, second = self._log.unit_id(left), self._log.unit_id(right)
-            if first is not None and second is not None and self._stands(first, by_words) and self._stands(second, by_words):
+            halves = (self._log.unit_id(left), self._log.unit_id(right))
+            if all(half is not None and self._stands(half, by_words) for half in halves):
                 return True
         return False
 

@@ -12,6 +12,7 @@ import click
 
 from context_gatekeeper.core.profiles import PROFILES
 from context_gatekeeper.errors import GatekeeperError
+from context_gatekeeper.evals.agents import RULES, listed_sessions, measure_agents, regression_rows
 from context_gatekeeper.evals.contamination import ERROR_LIMIT, EXTRA_ORDERS, ORDERS, measure_contamination
 from context_gatekeeper.evals.fixtures import DEFAULT_FOLLOWUPS
 from context_gatekeeper.evals.followups import measure_followups
@@ -165,6 +166,40 @@ def followups(data: Path, profile: str, as_json: bool, show_errors: bool, error_
 def tokens(data: tuple[Path, ...], more: tuple[Path, ...], as_json: bool) -> None:
     """The token estimate against the exact vocabulary (extra tokens)."""
     _print(measure_tokens(_given(data, more)), as_json=as_json)
+
+
+@evals.command()
+@_several
+@_more
+@click.option("--rules", default="ours", show_default=True, help=f"Of {', '.join(RULES)}, or all.")
+@click.option("--listed", is_flag=True, help="The sessions of the kept list alone; every one must be there.")
+@click.option("--min-calls", default=1, show_default=True, type=click.IntRange(1), help="Leave out shorter sessions.")
+@click.option("--rows", is_flag=True, help="Print rows of the kept table and nothing else.")
+@_json
+def agents(
+    data: tuple[Path, ...],
+    more: tuple[Path, ...],
+    rules: str,
+    listed: bool,
+    min_calls: int,
+    rows: bool,
+    as_json: bool,
+) -> None:
+    """Recorded agent sessions under the planner's rules."""
+    figures = measure_agents(
+        _given(data, more),
+        RULES if rules == "all" else _names(rules),
+        session_ids=listed_sessions() if listed else (),
+        min_calls=min_calls,
+    )
+    if rows:
+        for row in regression_rows(figures):
+            click.echo(row)
+        return
+    _print(
+        figures if as_json else {name: value for name, value in figures.items() if name != "by_session"},
+        as_json=as_json,
+    )
 
 
 def _given(data: Sequence[Path], more: Sequence[Path]) -> list[Path]:

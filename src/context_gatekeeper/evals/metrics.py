@@ -96,13 +96,18 @@ def f1_figures(hits: int, false: int, missed: int) -> tuple[float, float, float]
     return share(hits, hits + false), share(hits, hits + missed), share(2 * hits, 2 * hits + false + missed)
 
 
-def bootstrap_interval(items: Sequence[_Item], statistic: Callable[[Sequence[_Item]], float]) -> list[float] | None:
-    """95 % percentile interval of ``statistic`` over resampled ``items``; the same on every run; None for none."""
+def bootstrap_interval(
+    items: Sequence[_Item], statistic: Callable[[Sequence[_Item]], float], *, percent: int = 95
+) -> list[float] | None:
+    """Percentile interval of ``statistic`` over resampled ``items``; the same on every run; None for none.
+
+    ``percent``: how many of the resamples lie inside, 50 to 99.
+    """
     if not items:
         return None
     rng = random.Random(_SEED)
     figures = sorted(statistic(rng.choices(items, k=len(items))) for _ in range(_RESAMPLES))
-    tail = _RESAMPLES // 40
+    tail = _RESAMPLES * (100 - percent) // 200
     return [figures[tail], figures[-1 - tail]]
 
 

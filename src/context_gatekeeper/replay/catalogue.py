@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from context_gatekeeper.core.economics import PriceProfile
 from context_gatekeeper.engine.pager import OURS, OURS_CAREFUL, OURS_FRUGAL, PagerParams
-from context_gatekeeper.engine.session_log import SessionLog
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.replay.clairvoyant import Clairvoyant, last_uses
 from context_gatekeeper.replay.policies import (
@@ -15,16 +14,14 @@ from context_gatekeeper.replay.policies import (
     AutoCompact,
     MaskResults,
     Ours,
-    Policy,
     SlidingWindow,
     SlimAtBirth,
 )
 from context_gatekeeper.replay.reselect import Reselect
+from context_gatekeeper.replay.run import PolicyMaker
 from context_gatekeeper.types import AgentSession
 
 __all__ = ["POLICY_NAMES", "policy_makers"]
-
-PolicyMaker = Callable[[SessionLog, int], Policy]
 
 _OURS = {"ours": OURS, "ours-frugal": OURS_FRUGAL, "ours-careful": OURS_CAREFUL}
 _FIXED: dict[str, PolicyMaker] = {

@@ -23,6 +23,8 @@ _Y_TICKS, _X_TICKS = 5, 8
 _CHAR_WIDTH = 7.0
 """Of a label, about."""
 _LINE_HEIGHT = 13.0
+_LABEL_STEPS = 12
+"""Half lines that a label may move up or down from its point."""
 
 
 def call_chart(series: Mapping[str, Sequence[float]], classes: Mapping[str, str], *, title: str, unit: str) -> str:
@@ -58,26 +60,41 @@ def point_chart(
     x_ticks = round_ticks(max((x for x, _ in points.values()), default=0.0), _X_TICKS)
     y_ticks = round_ticks(max((y for _, y in points.values()), default=0.0), _Y_TICKS)
     parts = [_frame(y_ticks, x_ticks, y_ticks[-1], x_ticks[-1], y_unit, x_unit)]
-    taken: list[tuple[float, float, float]] = []
-    for name, (x_value, y_value) in sorted(points.items(), key=lambda item: -item[1][1]):
-        x, y = _x(x_value, x_ticks[-1]), _y(y_value, y_ticks[-1])
+    places = {name: (_x(x, x_ticks[-1]), _y(y, y_ticks[-1])) for name, (x, y) in points.items()}
+    taken = [(x - _GAP, y - _GAP, x + _GAP, y + _GAP) for x, y in places.values()]
+    for name, (x, y) in sorted(places.items(), key=lambda item: item[1]):
         left, at = _label_place(x, y, len(name) * _CHAR_WIDTH, taken)
+        told = ", ".join(short_number(value) for value in points[name])
         parts.append(
             f'<circle class="point {classes[name]}" cx="{_short(x)}" cy="{_short(y)}" r="4">'
-            f"<title>{escape(name)}: {short_number(x_value)}, {short_number(y_value)}</title></circle>"
+            f"<title>{escape(name)}: {told}</title></circle>"
             f'<text class="name" x="{_short(left)}" y="{_short(at)}">{escape(name)}</text>'
         )
     return _svg(title, parts)
 
 
-def _label_place(x: float, y: float, width: float, taken: list[tuple[float, float, float]]) -> tuple[float, float]:
-    """Left end and base line of a label beside its point, where none is yet."""
-    left = x + 8 if x + 8 + width <= CHART_WIDTH else x - 8 - width
-    at = y + 4
-    while any(left < right and start < left + width and abs(at - line) < _LINE_HEIGHT for start, right, line in taken):
-        at += _LINE_HEIGHT / 2
-    taken.append((left, left + width, at))
-    return left, at
+_GAP = 6.0
+"""Between a point and its label."""
+_Box = tuple[float, float, float, float]
+
+
+def _label_place(x: float, y: float, width: float, taken: list[_Box]) -> tuple[float, float]:
+    """Left end and base line of a label near its point: the nearest place, beside first, where nothing is yet."""
+    right, left = x + _GAP + 2, x - _GAP - 2 - width
+    sides = [side for side in (right, left) if side >= _LEFT and side + width <= CHART_WIDTH] or [right]
+    for step in range(_LABEL_STEPS):
+        for shift in (step, -step):
+            for start in sides:
+                at = y + 4 + shift * _LINE_HEIGHT / 2
+                box = (start, at - 9, start + width, at + 3)
+                if at < _HEIGHT - _BOTTOM and not any(_overlap(box, other) for other in taken):
+                    taken.append(box)
+                    return start, at
+    return sides[0], y + 4
+
+
+def _overlap(one: _Box, other: _Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _frame(

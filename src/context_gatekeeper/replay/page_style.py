@@ -35,7 +35,7 @@ STYLE = """
 }
 * { box-sizing: border-box; }
 body {
-  margin: 0 auto; padding: 1.5rem 1rem 3rem; max-width: 76rem; background: var(--page); color: var(--normal);
+  margin: 0 auto; padding: 1.5rem 1rem 3rem; max-width: 84rem; background: var(--page); color: var(--normal);
   font: 14px/1.5 'JetBrains Mono', 'Fira Code', ui-monospace, monospace;
 }
 h1, h2 { color: var(--highlight); font-size: 1rem; font-weight: 600; margin: 2rem 0 .5rem; }
@@ -45,7 +45,7 @@ dt { color: var(--quiet); }
 dd { margin: 0; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; white-space: nowrap; }
-th, td { border-bottom: 1px solid var(--rule); padding: .2rem .75rem; text-align: right; }
+th, td { border-bottom: 1px solid var(--rule); padding: .2rem .5rem; text-align: right; }
 th { color: var(--quiet); font-weight: 400; vertical-align: bottom; white-space: normal; }
 th:first-child, td:first-child { padding-left: 0; text-align: left; }
 td:first-child { white-space: nowrap; }

@@ -175,20 +175,28 @@ def replay_files(
             "sessions to replay", "none has enough model calls", "lower --min-calls or --chain, or pass other files"
         )
     report = ReplayReport(settings)
-    for done, (item, factor) in enumerate(work, 1):
-        _replay(item, factor, settings, report)
-        if on_session is not None:
-            on_session(done, len(work))
+    done, total = 0, sum(item.calls for item, _ in work)
+
+    def count_call() -> None:
+        nonlocal done
+        done += 1
+        if on_call is not None:
+            on_call(done, total)
+
+    for item, factor in work:
+        _replay(item, factor, settings, report, count_call)
     return report
 
 
-def _replay(item: ReplaySession, factor: float, settings: ReplaySettings, report: ReplayReport) -> None:
+def _replay(
+    item: ReplaySession, factor: float, settings: ReplaySettings, report: ReplayReport, on_call: Callable[[], None]
+) -> None:
     prices = settings.price_profile
     options = ReplayOptions(prices, settings.resident_tokens, settings.uses_gaps, factor)
     makers = policy_makers(
         settings.names, item.session, prices, fault_price=settings.fault_price, fault_target=settings.fault_target
     )
-    figures, policies, log = replay_session(item, makers, options)
+    figures, policies, log = replay_session(item, makers, options, on_call=on_call)
     for name, found in figures.items():
         report.sessions.setdefault(name, []).append(found)
     ours = {name: policy for name, policy in policies.items() if isinstance(policy, Ours)}

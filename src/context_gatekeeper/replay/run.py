@@ -13,7 +13,15 @@ from context_gatekeeper.replay.figures import SessionFigures
 from context_gatekeeper.replay.policies import AppendOnly, Ours, Policy
 from context_gatekeeper.types import AgentMessage, AgentSession, MessageRole
 
-__all__ = ["APPEND_ONLY", "ReplayOptions", "ReplaySession", "chain_sessions", "replay_session", "token_factor"]
+__all__ = [
+    "APPEND_ONLY",
+    "PolicyMaker",
+    "ReplayOptions",
+    "ReplaySession",
+    "chain_sessions",
+    "replay_session",
+    "token_factor",
+]
 
 APPEND_ONLY = "append-only"
 _HOT_CALLS = 10
@@ -21,7 +29,8 @@ _LEAST_DELTAS = 5
 _DELTA_BOUNDS = (0.5, 2.5)
 """Ratios of logged to estimated growth outside them are no measure: a rewound or compacted prompt."""
 
-PolicyMaker = Callable[[SessionLog], Policy]
+PolicyMaker = Callable[[SessionLog, int], Policy]
+"""Makes a policy for a session's log and the tokens of the resident part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +96,20 @@ def chain_sessions(sessions: Sequence[AgentSession], least_calls: int) -> list[R
 
 
 def replay_session(
-    item: ReplaySession, makers: Mapping[str, Callable[[SessionLog, int], Policy]], options: ReplayOptions
+    item: ReplaySession,
+    makers: Mapping[str, PolicyMaker],
+    options: ReplayOptions,
+    *,
+    on_call: Callable[[], None] | None = None,
 ) -> tuple[dict[str, SessionFigures], dict[str, Policy], SessionLog]:
-    """Replay one session under every policy; figures by name, append-only always among them."""
+    """Replay one session under every policy; figures by name, append-only always among them.
+
+    Args:
+        item: the session.
+        makers: of the policies, by name.
+        options: how to bill.
+        on_call: hears of each model call when all policies have had it.
+    """
     session = item.session
     log = SessionLog(token_factor=options.token_factor)
     resident = options.resident_tokens
@@ -120,6 +140,8 @@ def replay_session(
         for run in runs:
             run.answer(output, runs[0])
         _add(runs, added)
+        if on_call is not None:
+            on_call()
     return {run.name: run.figures for run in runs}, policies, log
 
 

@@ -15,19 +15,8 @@ from context_gatekeeper.replay.run import APPEND_ONLY
 __all__ = ["NO_PLOT", "percent", "plot_lines", "replay_lines", "times_cheaper"]
 
 NO_PLOT, LONGEST = "none", "longest"
-_HEADER = (
-    "policy",
-    "times cheaper",
-    "mean prompt",
-    "first token",
-    "faulting calls",
-    "coverage",
-    "extra calls",
-    "worst session",
-)
-_WIDEST = 200
-"""Columns of the table where no terminal sets a limit."""
-_CELL_FRAME = 3
+_HEADER = ("policy", "cheaper", "faults", "coverage", "prompt", "first token", "extra")
+_MORE_HEADER = ("policy", "worst cheaper", "worst faults", "exact lines", "cache reads", "late calls")
 _PLOT_COLUMNS = 100
 _PLOTTED_TOGETHER = 6
 """Policies of one plot, append-only among them: more cannot be told apart."""
@@ -35,24 +24,29 @@ _SESSION_COLUMNS = 60
 
 
 def replay_lines(report: ReplayReport, face: Face) -> list[str]:
-    """The comparison as a table, in as many pieces as the terminal's width asks for, and what it was billed by."""
+    """The comparison in two tables of 80 columns, and what their columns are."""
     result = report.to_dict()
     settings = report.settings
     resident = "as logged" if settings.resident_tokens is None else f"{settings.resident_tokens} tokens"
     title = f"{result['sessions']} sessions, {result['calls']} model calls; prices {settings.prices}"
-    rows = [_row(name, figures) for name, figures in result["policies"].items()]
-    tables = _fitting_tables(_HEADER, rows, columns_for(_WIDEST, beside=0))
+    policies = result["policies"].items()
     return [
         face.paint(f"{title}, resident part {resident}", Tint.HIGHLIGHT),
-        *(line for table in tables for line in ("", *table)),
         "",
-        "times cheaper: than append-only, which sends everything with a perfect cache.",
-        f"Faults are charged. Prices are ratios as of {PRICES_AS_OF}.",
-        f"first token: an estimate, uncached tokens at {settings.prefill_rate:,.0f} a second; no queue, no network.",
-        "worst session: the least times cheaper, the highest share of faulting calls.",
-        f"Handles that gave the original bytes: {percent(result['expand_exact'])}.",
-        f"Prefix breaks outside epochs: {result['prefix_breaks_outside_epochs']}.",
-        f"Card entries not verbatim: {result['unverifiable_card_entries']}.",
+        *pipe_table(_HEADER, [_row(name, figures) for name, figures in policies], right="lrrrrrr"),
+        "",
+        *pipe_table(_MORE_HEADER, [_more_row(name, figures) for name, figures in policies], right="lrrrrr"),
+        "",
+        "cheaper: times, than append-only, which sends everything with a perfect cache.",
+        f"Prices are ratios as of {PRICES_AS_OF}. faults: calls that quoted what stood nowhere in",
+        "their prompt, each charged; exact lines: those that quoted a line. coverage: share",
+        "of what was quoted that was there. prompt: mean tokens. first token: an estimate,",
+        f"uncached tokens at {settings.prefill_rate:,.0f} a second; no queue, no network. worst: of the sessions.",
+        "late calls: bill of call 200 over that of call 6.",
+        "",
+        f"handles that gave the original bytes: {percent(result['expand_exact'])}",
+        f"prefix breaks outside epochs: {result['prefix_breaks_outside_epochs']}",
+        f"card entries and kept lines not verbatim: {result['unverifiable_card_entries']}",
     ]
 
 
@@ -93,36 +87,27 @@ def percent(share: float | None) -> str:
 
 
 def _row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
-    worst = figures["worst_session"]
-    first = figures["first_token_seconds_estimated"]["mean"]
     return (
         name,
         times_cheaper(figures["billed_vs_append_only"]),
-        f"{figures['mean_prompt_tokens']:,.0f}",
-        f"{first:.2f} s",
         percent(figures["faulting_call_share"]),
         percent(figures["evidence_coverage"]),
-        str(figures["extra_calls"]),
-        f"{times_cheaper(worst['billed_vs_append_only'])}, {percent(worst['faulting_call_share'])}",
+        f"{figures['mean_prompt_tokens']:,.0f}",
+        f"{figures['first_token_seconds_estimated']['mean']:.2f} s",
+        f"{figures['extra_calls']:,}",
     )
 
 
-def _fitting_tables(header: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> list[list[str]]:
-    """One table, or where it is too wide several, each with the first column again."""
-    widths = [max(map(len, cells)) + _CELL_FRAME for cells in zip(header, *rows, strict=True)]
-    groups: list[list[int]] = [[0]]
-    for place in range(1, len(header)):
-        if len(groups[-1]) > 1 and sum(widths[one] for one in (*groups[-1], place)) + 1 > columns:
-            groups.append([0])
-        groups[-1].append(place)
-    return [
-        pipe_table(
-            [header[place] for place in group],
-            [[row[place] for place in group] for row in rows],
-            right="l" + "r" * (len(group) - 1),
-        )
-        for group in groups
-    ]
+def _more_row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
+    worst, late = figures["worst_session"], figures["call200_vs_call6"]
+    return (
+        name,
+        times_cheaper(worst["billed_vs_append_only"]),
+        percent(worst["faulting_call_share"]),
+        percent(figures["hard_faulting_call_share"]),
+        percent(figures["cache_read_share"]),
+        "-" if late is None else f"{late:.2f}",
+    )
 
 
 def _together(prompts: Mapping[str, Sequence[float]]) -> list[dict[str, Sequence[float]]]:

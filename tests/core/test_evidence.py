@@ -1,0 +1,115 @@
+"""What counts as evidence: lines, tokens and the runs inside them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_gatekeeper.core.evidence import (
+    argument_texts,
+    bare_line,
+    evidence_tokens,
+    line_keys,
+    read_evidence,
+    token_halves,
+    token_runs,
+)
+
+LINE = "return self.orders.find_by_customer(customer_id)"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [LINE, f"    {LINE}  ", f"   12→\t{LINE}", f"12\t{LINE}", f"12. {LINE}", f"src/a.py:12:{LINE}", f"12-{LINE}"],
+)
+def test_a_line_is_the_same_with_and_without_what_a_tool_puts_in_front(shown: str) -> None:
+    assert LINE in line_keys(shown)
+    assert bare_line(shown) == LINE
+
+
+@pytest.mark.parametrize("line", ["", "short", "x" * 29, "/srv/shop/src/orders/find_by_customer.py", "   }   "])
+def test_short_lines_and_single_tokens_are_no_lines(line: str) -> None:
+    assert line_keys(line) == ()
+
+
+def test_a_chinese_sentence_is_a_line_and_no_token() -> None:
+    sentence = "请不要在没有运行全部测试之前提交任何代码，除非用户明确要求，并且说明了原因"
+    assert line_keys(sentence) == (sentence,)
+    assert not evidence_tokens(sentence)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("see src/orders.py, please", {"src/orders.py"}),
+        ("call getUserById now", {"getUserById"}),
+        ("plainword and another", set()),
+        ("version 14.2.1.0 of it", {"14.2.1.0"}),
+        ("ab.c", set()),
+        ("打开 docs/上下文工程_方案.md 看看", {"docs/上下文工程_方案.md"}),
+        ("snake_case_name.", {"snake_case_name"}),
+        ("x" * 200 + "_" + "y" * 200, set()),
+    ],
+)
+def test_tokens_are_names_paths_and_numbers(text: str, tokens: set[str]) -> None:
+    found = evidence_tokens(text)
+    assert (set(found), len(found)) == (tokens, len(tokens))
+
+
+def test_a_token_stands_for_the_runs_of_its_components() -> None:
+    runs = token_runs("/srv/shop/orders_test.go".strip("/"))
+    assert runs[0] == "srv/shop/orders_test.go"
+    assert {"orders_test.go", "shop/orders_test.go", "srv/shop"} <= set(runs)
+    assert "shop" not in runs
+    assert token_runs("plain_name") == ("plain_name",)
+    assert token_runs("/".join("abcdefghijklmnopqrst")) == ("/".join("abcdefghijklmnopqrst"),)
+
+
+def test_a_token_is_composed_of_two_halves_at_each_border() -> None:
+    assert token_halves("cmd/cli/main.go") == (
+        ("cmd", "cli/main.go"),
+        ("cmd/cli", "main.go"),
+        ("cmd/cli/main", "go"),
+    )
+    assert token_halves("plain_name") == ()
+
+
+def test_evidence_of_a_text_holds_each_unit_once() -> None:
+    found = read_evidence(f"{LINE}\n  {LINE}\nand src/orders.py")
+    assert list(found.lines) == [LINE]
+    assert "src/orders.py" in found.tokens
+    assert set(found.tokens) <= set(found.runs)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "texts"),
+    [
+        ('{"a": "x", "b": ["y", {"c": "z"}], "n": 3, "t": true, "o": null}', ["x", "y", "z", "3"]),
+        ("not json", ["not json"]),
+        ("", []),
+        ("null", []),
+        ("[" * 50 + '"deep"' + "]" * 50, []),
+        ("[" * 100_000, ["[" * 100_000]),
+    ],
+)
+def test_arguments_give_the_texts_that_a_model_wrote(arguments: str, texts: list[str]) -> None:
+    assert argument_texts(arguments) == texts
+
+
+@given(st.text())
+def test_any_text_can_be_read(text: str) -> None:
+    found = read_evidence(text)
+    assert all(len(line) >= 30 for line in found.lines)
+    assert all(8 <= len(token) <= 300 for token in found.runs)
+
+
+@given(
+    st.recursive(
+        st.none() | st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_any_arguments_can_be_read(value: object) -> None:
+    assert all(isinstance(text, str) for text in argument_texts(json.dumps(value)))
