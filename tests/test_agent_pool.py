@@ -257,7 +257,7 @@ def test_a_forgotten_session_is_gone_from_everywhere_and_does_not_come_back(tmp_
         handle = pool.pages("leaky")[0].handle
         pool.pin(handle)
         assert pool.recall("token").pages
-        assert pool.forget_session("leaky") == 4
+        assert pool.forget_session("leaky") == 3
         assert [info.name for info in pool.sessions()] == ["shop/fixing"]
         assert (pool.recall("token").pages, pool.pins()) == ((), ())
         with pytest.raises(PageNotFoundError):

@@ -22,7 +22,7 @@ from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.core.handles import parse_handle
 from context_gatekeeper.core.recalled_text import render_recalled
 from context_gatekeeper.core.redact import RedactionMode
-from context_gatekeeper.engine.agent_pages import swap_group
+from context_gatekeeper.engine.agent_pages import is_empty_side, swap_group
 from context_gatekeeper.engine.agent_schedule import AgentSchedule
 from context_gatekeeper.engine.expanding import Expander, Expansion, Wanted
 from context_gatekeeper.engine.goals import RESIDENT_TOKENS, Goal, GoalBook, Pin
@@ -376,7 +376,7 @@ class AgentPool:
     # -- deleting ---------------------------------------------------------------------------
 
     def forget_session(self, session: str) -> int:
-        """Delete all pages of a session for good, with what was sealed of them; how many there were.
+        """Delete all pages of a session for good, with what was sealed of them; how many held something.
 
         Its name stays, so that importing the same log again brings nothing back. Raises PageNotFoundError for an
         unknown session, AccessDeniedError for one of somebody else, StoreError.
@@ -387,7 +387,7 @@ class AgentPool:
                 raise AccessDeniedError(
                     f"session {session[:80]!a}", "it is shared, and somebody else's", "ask its owner to delete it"
                 )
-            count = sum(not page.labels.deleted for page in pages)
+            count = sum(not (page.labels.deleted or is_empty_side(page)) for page in pages)
             self._forget(self._store.delete_session(self._pool, session))
             return count
 

@@ -15,7 +15,7 @@ from context_gatekeeper.core.economics import FAULT_CALL_TOKENS, PriceProfile
 from context_gatekeeper.core.evidence import argument_texts, evidence_tokens, line_keys, token_runs
 from context_gatekeeper.core.tokens import TOOL_CALL_TOKENS
 from context_gatekeeper.engine.citation import CitationModel
-from context_gatekeeper.engine.session_log import SessionLog, Slice, UnitKind
+from context_gatekeeper.engine.session_log import SessionLog, Slice, SliceKind, UnitKind
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
 from context_gatekeeper.types import BlockKind
 
@@ -130,12 +130,15 @@ class DigestMaker:
         return laid
 
     def _close(self, run: _Run | None, laid: list[Entry]) -> None:
-        if run is None or not any(self._log.slices[piece].units for piece in run.pieces):
+        if run is None or all(self._is_thinking(piece) for piece in run.pieces):
             return  # thinking alone leaves nothing
         text = "\n".join([f"[out: {' '.join(handle_ranges(self._log, run.pieces))}]", *run.lines])
         frames = TOOL_CALL_TOKENS * len(self._calls_left_open(run.pieces))
         units = dict.fromkeys(run.units)
         laid.append(self._window.make(EntryForm.DIGEST, self._log.count(text) + frames, run.pieces, units, text=text))
+
+    def _is_thinking(self, piece: int) -> bool:
+        return self._log.segments[self._log.slices[piece].segment].kind is SliceKind.THINKING
 
     def _calls_left_open(self, pieces: Sequence[int]) -> set[int]:
         """Blocks of calls among the slices, whose frame stays because their result does."""

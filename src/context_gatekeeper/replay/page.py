@@ -131,7 +131,7 @@ _POLICY_HEADER = (
     "policy",
     "times cheaper",
     "mean prompt",
-    "prompt : output",
+    "prompt to output",
     "cache reads",
     "first token",
     "95 of 100",

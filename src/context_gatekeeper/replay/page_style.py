@@ -46,7 +46,7 @@ dd { margin: 0; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; white-space: nowrap; }
 th, td { border-bottom: 1px solid var(--rule); padding: .2rem .5rem; text-align: right; }
-th { color: var(--quiet); font-weight: 400; vertical-align: bottom; white-space: normal; }
+th { color: var(--quiet); font-weight: 400; vertical-align: bottom; white-space: normal; min-width: 4rem; }
 th:first-child, td:first-child { padding-left: 0; text-align: left; }
 td:first-child { white-space: nowrap; }
 details { border-bottom: 1px solid var(--rule); padding: .4rem 0; }
@@ -61,6 +61,7 @@ svg .mark, svg .unit { fill: var(--quiet); }
 svg .mark.y, svg .unit.x { text-anchor: end; }
 svg .mark.x { text-anchor: middle; }
 .grid { stroke: var(--rule); stroke-width: 1; }
+.lead { stroke: var(--quiet); stroke-width: .75; }
 .line { fill: none; stroke: var(--look); stroke-linejoin: round; stroke-width: 1.5; }
 .line.thick { stroke-width: 2.5; }
 .line.dash { stroke-dasharray: 6 3; }

@@ -1,4 +1,7 @@
-"""The commands about agents' sessions, as click knows them; each calls its module."""
+"""The commands about agents' sessions, as click knows them; each calls its module.
+
+These modules are imported when their command runs: they need the stores and half of the engine.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,17 @@ from typing import Any
 
 import click
 
-from context_gatekeeper.entrypoints.cli.agent_goals import (
-    run_finish_goal,
-    run_goals,
-    run_pin,
-    run_pins,
-    run_set_goal,
-)
-from context_gatekeeper.entrypoints.cli.agent_import import run_forget, run_import
-from context_gatekeeper.entrypoints.cli.agent_out import run_expand, run_recall
-from context_gatekeeper.entrypoints.cli.agent_store import store_option
-from context_gatekeeper.entrypoints.cli.agent_views import run_cards, run_inspect, run_pages, run_stats
 from context_gatekeeper.entrypoints.cli.face import Face, face_options, with_face
 
 __all__ = ["AGENT_COMMANDS"]
 
+_STORE_HELP = "SQLite file that keeps the pages.  [default: pages.db in the user's data folder]"
 _KINDS = ("turn", "tool", "file", "card", "goal")
+
+
+def _store_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--store`` of every command about agents' sessions."""
+    return click.option("--store", help=_STORE_HELP)(command)
 
 
 def _session_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -33,7 +31,7 @@ def _session_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., A
 @click.option("--redaction", help="What becomes of secrets: keep (sealed apart), drop or off.  [default: keep]")
 @click.option("--dry-run", is_flag=True, help="Only say what would come in.")
 @face_options
-@store_option
+@_store_option
 @click.argument("files", nargs=-1, required=True)
 @with_face
 def import_command(
@@ -45,13 +43,15 @@ def import_command(
     gzip-compressed. A session that went on adds what is new; one that differs from what is stored by its
     name becomes a session of its own, NAME~2.
     """
+    from context_gatekeeper.entrypoints.cli.agent_import import run_import
+
     run_import(face, files, store, redaction, dry_run=dry_run)
 
 
 @click.command()
 @click.option("--kind", type=click.Choice(_KINDS), help="Show pages of this kind alone.")
 @face_options
-@store_option
+@_store_option
 @click.argument("session")
 @with_face
 def pages(face: Face, /, session: str, store: str | None, kind: str | None) -> None:
@@ -59,13 +59,15 @@ def pages(face: Face, /, session: str, store: str | None, kind: str | None) -> N
 
     SESSION is its name, or a part of it that no other name holds.
     """
+    from context_gatekeeper.entrypoints.cli.agent_views import run_pages
+
     run_pages(face, session, store, kind)
 
 
 @click.command()
 @click.option("--tokens", "max_tokens", type=int, default=300, help="Most tokens of a card.  [default: 300]")
 @face_options
-@store_option
+@_store_option
 @click.argument("session")
 @with_face
 def cards(face: Face, /, session: str, store: str | None, max_tokens: int) -> None:
@@ -73,12 +75,14 @@ def cards(face: Face, /, session: str, store: str | None, max_tokens: int) -> No
 
     Every entry stands word for word in the block that it cites.
     """
+    from context_gatekeeper.entrypoints.cli.agent_views import run_cards
+
     run_cards(face, session, store, max_tokens)
 
 
 @click.command()
 @face_options
-@store_option
+@_store_option
 @click.argument("session", required=False)
 @with_face
 def inspect(face: Face, /, session: str | None, store: str | None) -> None:
@@ -86,6 +90,8 @@ def inspect(face: Face, /, session: str | None, store: str | None) -> None:
 
     Without SESSION the sessions are listed.
     """
+    from context_gatekeeper.entrypoints.cli.agent_views import run_inspect
+
     run_inspect(face, session, store)
 
 
@@ -97,7 +103,7 @@ def inspect(face: Face, /, session: str | None, store: str | None) -> None:
 @click.option("--lines", help="Lines A-B, from 1.")
 @_session_option("Whose blocks p12 and its like name; not needed for page:..., or with one session.")
 @face_options
-@store_option
+@_store_option
 @click.argument("handle")
 @with_face
 def expand(face: Face, /, handle: str, **options: Any) -> None:
@@ -105,6 +111,8 @@ def expand(face: Face, /, handle: str, **options: Any) -> None:
 
     HANDLE is page:... or p12, p12-p20; a range may stand behind it: page:...#L10-20, p12#C0-99.
     """
+    from context_gatekeeper.entrypoints.cli.agent_out import run_expand
+
     run_expand(face, handle, **options)
 
 
@@ -112,26 +120,30 @@ def expand(face: Face, /, handle: str, **options: Any) -> None:
 @click.option("--limit", type=int, default=5, help="Most pages.  [default: 5]")
 @_session_option("Look in this session only.")
 @face_options
-@store_option
+@_store_option
 @click.argument("query")
 @with_face
 def recall(face: Face, /, query: str, store: str | None, session: str | None, limit: int) -> None:
     """Print the pages that tell most of a query, as one block of quoted data for an agent."""
+    from context_gatekeeper.entrypoints.cli.agent_out import run_recall
+
     run_recall(face, query, store=store, session=session, limit=limit)
 
 
 @click.command()
 @face_options
-@store_option
+@_store_option
 @with_face
 def stats(face: Face, /, store: str | None) -> None:
     """Print how the sessions of the pool add up."""
+    from context_gatekeeper.entrypoints.cli.agent_views import run_stats
+
     run_stats(face, store)
 
 
 @click.group(invoke_without_command=True)
 @face_options
-@store_option
+@_store_option
 @click.pass_context
 def goal(context: click.Context, store: str | None) -> None:
     """Set goals, which are always sent; without a command, list them."""
@@ -148,30 +160,36 @@ def _store_of(store: str | None) -> str | None:
 
 @goal.command("set")
 @face_options
-@store_option
+@_store_option
 @click.argument("text")
 @with_face
 def goal_set(face: Face, /, text: str, store: str | None) -> None:
     """Set a goal: TEXT is sent with every request until it is done."""
+    from context_gatekeeper.entrypoints.cli.agent_goals import run_set_goal
+
     run_set_goal(face, text, _store_of(store))
 
 
 @goal.command("done")
 @face_options
-@store_option
+@_store_option
 @click.argument("goal_id", metavar="ID")
 @with_face
 def goal_done(face: Face, /, goal_id: str, store: str | None) -> None:
     """Call a goal done; its page stays."""
+    from context_gatekeeper.entrypoints.cli.agent_goals import run_finish_goal
+
     run_finish_goal(face, goal_id, _store_of(store))
 
 
 @goal.command("list")
 @face_options
-@store_option
+@_store_option
 @with_face
 def goal_list(face: Face, /, store: str | None = None) -> None:
     """List the goals."""
+    from context_gatekeeper.entrypoints.cli.agent_goals import run_goals
+
     run_goals(face, _store_of(store))
 
 
@@ -179,11 +197,13 @@ def goal_list(face: Face, /, store: str | None = None) -> None:
 @click.option("--remove", "removes", is_flag=True, help="Take the pin away.")
 @_session_option("Whose blocks p12 and its like name; not needed for page:..., or with one session.")
 @face_options
-@store_option
+@_store_option
 @click.argument("handle", required=False)
 @with_face
 def pin(face: Face, /, handle: str | None, store: str | None, session: str | None, removes: bool) -> None:
     """Pin a page, or some lines of it, so that it is always sent; without HANDLE, list the pins."""
+    from context_gatekeeper.entrypoints.cli.agent_goals import run_pin, run_pins
+
     if handle is None:
         run_pins(face, store)
     else:
@@ -193,7 +213,7 @@ def pin(face: Face, /, handle: str | None, store: str | None, session: str | Non
 @click.command()
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 @face_options
-@store_option
+@_store_option
 @click.argument("names", nargs=-1, required=True, metavar="SESSION|HANDLE...")
 @with_face
 def forget(face: Face, /, names: tuple[str, ...], store: str | None, is_sure: bool) -> None:
@@ -201,6 +221,8 @@ def forget(face: Face, /, names: tuple[str, ...], store: str | None, is_sure: bo
 
     Nothing else ever deletes anything. Importing the same log again brings nothing back.
     """
+    from context_gatekeeper.entrypoints.cli.agent_import import run_forget
+
     run_forget(face, names, store, is_sure=is_sure)
 
 

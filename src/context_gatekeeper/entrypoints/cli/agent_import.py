@@ -25,10 +25,11 @@ _NAME_COLUMNS, _BESIDE_NAME = 60, 60
 def run_import(face: Face, files: Sequence[str], store: str | None, redaction: str | None, *, dry_run: bool) -> None:
     """Take every session of the files in, file by file; what was taken in before an error stays."""
     results: list[ImportResult] = []
+    first = read_sessions(files[0])  # before a store is made for it
     with open_pool(face, store, makes=not dry_run, dry_run=dry_run, redaction=redaction) as pool:
         try:
-            for file in files:
-                sessions = read_sessions(file)
+            for number, file in enumerate(files):
+                sessions = read_sessions(file) if number else first
                 with long_work(face, f"import {one_line(file)}", len(sessions)) as on_session:
                     for session in sessions:
                         results.append(pool.import_session(session, dry_run=dry_run))

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -17,16 +16,10 @@ from context_gatekeeper.config import default_store
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.errors import ConfigError
 
-__all__ = ["long_work", "open_pool", "range_of", "session_named", "store_option"]
+__all__ = ["long_work", "open_pool", "range_of", "session_named"]
 
 _SHOWN_SESSIONS = 5
 _MEMORY = frozenset(("memory:", ":memory:"))
-
-
-def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--store`` of every command about agents' sessions."""
-    text = "SQLite file that keeps the pages.  [default: pages.db in the user's data folder]"
-    return click.option("--store", help=text)(command)
 
 
 @contextmanager

@@ -1,0 +1,149 @@
+"""A session as slices and evidence units."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_gatekeeper.engine.session_log import SLICE_TOKENS, SliceKind, UnitKind, tool_kind, written_texts
+from context_gatekeeper.types import AgentMessage, BlockKind, ContentBlock, MessageRole
+from tests.engine.agents import answered, call, gave, returned, said, thinking
+from tests.engine.coding import edit_module, logged, module_text, read_module
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "of_call"),
+    [
+        ("Read", SliceKind.READ, SliceKind.OTHER_CALL),
+        ("view", SliceKind.READ, SliceKind.OTHER_CALL),
+        ("Grep", SliceKind.SEARCH, SliceKind.OTHER_CALL),
+        ("Glob", SliceKind.SEARCH, SliceKind.OTHER_CALL),
+        ("Bash", SliceKind.SHELL, SliceKind.OTHER_CALL),
+        ("exec_command", SliceKind.SHELL, SliceKind.OTHER_CALL),
+        ("Edit", SliceKind.OTHER_RESULT, SliceKind.EDIT_CALL),
+        ("apply_patch", SliceKind.OTHER_RESULT, SliceKind.EDIT_CALL),
+        ("Write", SliceKind.OTHER_RESULT, SliceKind.WRITE_CALL),
+        ("TodoThing", SliceKind.OTHER_RESULT, SliceKind.OTHER_CALL),
+        ("", SliceKind.OTHER_RESULT, SliceKind.OTHER_CALL),
+    ],
+)
+def test_a_tool_is_known_by_its_name(name: str, result: SliceKind, of_call: SliceKind) -> None:
+    assert tool_kind(name, is_result=True) is result
+    assert tool_kind(name, is_result=False) is of_call
+
+
+def test_slices_cover_a_block_on_whole_lines() -> None:
+    text = module_text(1, 300)
+    log, (added,) = logged([returned(gave("x", text, "Read"))])
+    assert len(added) > 5
+    assert "".join(text[piece.start : piece.end] for piece in added) == text
+    assert all(text[piece.end - 1] == "\n" for piece in added[:-1])
+    assert all(piece.tokens <= SLICE_TOKENS + 5 for piece in added)
+    assert log.segments[0].slices == [piece.number for piece in added]
+
+
+def test_a_line_longer_than_a_slice_is_one_slice() -> None:
+    text = "short line\n" + "word " * 3000 + "\nlast line"
+    _, (added,) = logged([returned(gave("x", text))])
+    assert "".join(text[piece.start : piece.end] for piece in added) == text
+    assert max(piece.tokens for piece in added) > SLICE_TOKENS
+
+
+def test_long_arguments_without_line_breaks_are_cut_at_escaped_ones() -> None:
+    message = answered(call("w", "Write", file_path="a.py", content=module_text(3, 200)))
+    log, (added,) = logged([message])
+    text = message.blocks[0].text
+    assert len(added) > 2
+    assert "".join(text[piece.start : piece.end] for piece in added) == text
+    assert log.unit_id("total_3_150 = compute_the_total_of(module_3, 150)") is not None
+
+
+def test_a_quote_credits_the_newest_holder_and_its_block() -> None:
+    log, _ = logged([said("Go."), *read_module(1, lines=5), *read_module(1, lines=5)])
+    older, newer = log.segments[3], log.segments[6]
+    log.add_message(edit_module(1, 3)[0])
+    assert log.slices[newer.slices[0]].citations == 1
+    assert log.slices[newer.slices[0]].line_citations == 1
+    assert log.slices[older.slices[0]].citations == 0
+    assert log.slices[older.slices[0]].repeated > 0
+    assert newer.last_cited == 2
+
+
+def test_only_what_stood_earlier_is_a_need() -> None:
+    log, _ = logged([said("Look at module_1 first."), *read_module(1, lines=9)])
+    asked = answered("total_1_3 = compute_the_total_of(module_1, 3) is wrong, see never_seen_name")
+    names = {log.name_of(unit) for unit in log.quoted_units(asked)}
+    assert "total_1_3" in names
+    assert "never_seen_name" not in names
+    assert log.quoted_units(said("total_1_3")) == log.quoted_units(said("total_1_3"))
+
+
+def test_results_belong_to_their_calls_even_in_parallel() -> None:
+    log, _ = logged(
+        [
+            answered(call("a", "Read", file_path="a.py"), call("b", "Bash", command="ls")),
+            returned(gave("b", "listing of the folder", "")),
+            returned(gave("a", "text of the file", "")),
+            returned(gave("orphan", "who asked?", "Grep")),
+        ]
+    )
+    a, b, of_b, of_a, orphan = log.segments
+    assert (of_b.kind, of_a.kind, orphan.kind) == (SliceKind.SHELL, SliceKind.READ, SliceKind.SEARCH)
+    assert of_a.path == "a.py"
+    assert log.call_of(of_a) is a
+    assert log.results_of(b) == [of_b]
+    assert log.call_of(orphan) is None
+    assert log.call_of(a) is None
+    assert log.results_of(of_a) == []
+    assert log.arguments_of(of_b) == b.text
+    assert log.arguments_of(orphan) == ""
+
+
+def test_an_exchange_is_a_call_with_its_results() -> None:
+    log, added = logged([said("Go."), *read_module(1, lines=3), *edit_module(1, 2)])
+    assert [log.exchange_of(pieces[-1].number) for pieces in added] == [-1, 0, 0, 1, 1]
+
+
+def test_thinking_and_images_are_counted_and_hold_no_units() -> None:
+    image = ContentBlock(BlockKind.IMAGE, hidden_chars=200_000)
+    log, (added, pictured) = logged(
+        [answered(thinking(hidden_chars=1000), "Done."), AgentMessage(MessageRole.USER, (image,), origin="meta")]
+    )
+    assert (added[0].tokens, added[0].units) == (275, ())
+    assert 0 < pictured[0].tokens < 5000
+    assert log.calls == 1
+
+
+def test_the_users_own_words_are_marked_and_turns_are_counted() -> None:
+    log, _ = logged([said("Fix order_service.py"), said("context of order_items.py", origin="meta"), answered("Fine.")])
+    users, others = log.unit_id("order_service.py"), log.unit_id("order_items.py")
+    assert users is not None and others is not None
+    assert (log.units[users].is_users, log.units[others].is_users) == (True, False)
+    assert log.user_turns == [0]
+    assert log.units[users].kind is UnitKind.IDENTIFIER
+
+
+def test_edits_and_touches_follow_the_file() -> None:
+    log, _ = logged([said("Go."), *read_module(1, lines=3), *edit_module(1, 2)])
+    path = "/srv/shop/module_1.py"
+    assert (log.touches[path], log.edits[path]) == (1, [1])
+    assert log.last_action is SliceKind.EDIT_CALL
+
+
+def test_another_tasks_slices_are_known() -> None:
+    log, added = logged([said("Fix the login form in auth/login.py"), answered("Done.")])
+    assert not log.is_of_other_task(added[0][0])
+
+
+def test_what_a_model_wrote_are_texts_and_argument_texts() -> None:
+    message = answered("Reading.", call("a", "Read", file_path="a.py"), thinking("secret"))
+    assert written_texts(message) == ["Reading.", "a.py"]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=())), max_size=4), st.text(), st.text())
+def test_any_message_can_be_logged(texts: list[str], arguments: str, output: str) -> None:
+    message = answered(*texts, call("a", "Bash", arguments))
+    log, added = logged([message, returned(gave("a", output)), message])
+    assert all(piece.tokens >= 1 for pieces in added for piece in pieces)
+    assert sum(len(pieces) for pieces in added) == len(log.slices)
