@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -46,7 +47,7 @@ def test_between_rewrites_the_window_only_grows_at_its_tail() -> None:
     _, pager, sent = paged(list(coding_session(40).messages))
     rewritten = {rewrite.call for rewrite in pager.rewrites}
     assert len(rewritten) > 2
-    for number, (before, after) in enumerate(zip(sent, sent[1:], strict=False), 1):
+    for number, (before, after) in enumerate(itertools.pairwise(sent), 1):
         assert after[: len(before)] == before or number in rewritten
 
 
@@ -90,7 +91,7 @@ def test_short_texts_of_a_person_and_the_newest_part_stay() -> None:
 
 
 def test_a_fault_brings_a_slice_back_whole_at_the_tail() -> None:
-    log, pager, _ = paged(list(coding_session(30).messages))
+    _log, pager, _ = paged(list(coding_session(30).messages))
     number = pager.rewrites[0].swapped_out[0]
     pager.fault([number])
     assert pager.window.entries[-1].form is EntryForm.RECALLED
@@ -100,7 +101,7 @@ def test_a_fault_brings_a_slice_back_whole_at_the_tail() -> None:
 
 
 def test_a_slice_that_keeps_coming_back_stays_for_a_while() -> None:
-    log, pager, _ = paged(list(coding_session(30).messages))
+    _log, pager, _ = paged(list(coding_session(30).messages))
     number = pager.rewrites[-1].swapped_out[0]
     for _ in range(3):
         pager.fault([number])
@@ -113,7 +114,7 @@ def test_a_slice_that_keeps_coming_back_stays_for_a_while() -> None:
 
 def test_the_price_of_a_fault_is_steered_to_the_target() -> None:
     params = replace(OURS, fault_target=0.1, steering=0.5)
-    log, pager, _ = paged([said("Go."), answered("Done.")], params)
+    _log, pager, _ = paged([said("Go."), answered("Done.")], params)
     start = pager.fault_price_factor
     for _ in range(5):
         pager.prepare(is_cold=False)

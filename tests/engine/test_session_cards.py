@@ -30,7 +30,7 @@ def test_a_card_cites_blocks_by_the_numbers_of_their_short_handles() -> None:
         for quote in entry.all_quotes():
             assert quote.text in texts[quote.page_id]
     assert [entry.text for entry in card.card.of(CardField.CONSTRAINT)] == ["Never touch the schema."]
-    assert "[p11]" in card.render(300)
+    assert "- Never touch the schema. [p13]" in card.render(300)
     assert card.to_dict()["stretch"] == "p0-p16"
 
 

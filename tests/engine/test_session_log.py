@@ -118,7 +118,8 @@ def test_thinking_and_images_are_counted_and_hold_no_units() -> None:
 def test_the_users_own_words_are_marked_and_turns_are_counted() -> None:
     log, _ = logged([said("Fix order_service.py"), said("context of order_items.py", origin="meta"), answered("Fine.")])
     users, others = log.unit_id("order_service.py"), log.unit_id("order_items.py")
-    assert users is not None and others is not None
+    assert users is not None
+    assert others is not None
     assert (log.units[users].is_users, log.units[others].is_users) == (True, False)
     assert log.user_turns == [0]
     assert log.units[users].kind is UnitKind.IDENTIFIER

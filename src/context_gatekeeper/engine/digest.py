@@ -19,7 +19,7 @@ from context_gatekeeper.engine.session_log import SessionLog, Slice, SliceKind, 
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
 from context_gatekeeper.types import BlockKind
 
-__all__ = ["DIGEST_PARAMS", "DigestMaker", "DigestParams", "handle_ranges", "slice_text", "units_in"]
+__all__ = ["DIGEST_PARAMS", "DigestMaker", "DigestParams", "KeptLines", "handle_ranges", "slice_text", "units_in"]
 
 
 @dataclass(frozen=True, slots=True)

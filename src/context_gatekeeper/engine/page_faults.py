@@ -334,9 +334,9 @@ class PageFaults:
         for token in dict.fromkeys(_SHORT_NAME.findall(words)):
             term = next(iter(word_terms(token)), "")
             holders = self._terms.holders(term)
-            if holders and anchor_kind(term) in _SHORT_KINDS:
-                if not any(map(self._is_present, holders)) and not self._stands_in_digest(token):
-                    names += self._name(holders, 1.0)
+            is_name = bool(holders) and anchor_kind(term) in _SHORT_KINDS
+            if is_name and not any(map(self._is_present, holders)) and not self._stands_in_digest(token):
+                names += self._name(holders, 1.0)
         return names[: self._params.most_names]
 
     def _name(self, holders: Sequence[int], weight: float) -> Iterator[_Name]:

@@ -24,7 +24,7 @@ from context_gatekeeper.engine.repeats import reference_to_window
 from context_gatekeeper.engine.session_log import OUTPUT_KINDS, SessionLog, Slice, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
 
-__all__ = ["OURS", "OURS_CAREFUL", "OURS_FRUGAL", "Pager", "PagerParams", "Rewrite"]
+__all__ = ["OURS", "OURS_CAREFUL", "OURS_FRUGAL", "Judgement", "Pager", "PagerParams", "Rewrite"]
 
 
 _USUAL_READ_PRICE = 0.1

@@ -14,7 +14,7 @@ from context_gatekeeper.engine.digest import slice_text, units_in
 from context_gatekeeper.engine.session_log import OUTPUT_KINDS, SessionLog, Slice, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
 
-__all__ = ["REPEAT_PARAMS", "RepeatParams", "reference_to_window"]
+__all__ = ["REPEAT_PARAMS", "Reference", "RepeatParams", "reference_to_window"]
 
 
 @dataclass(frozen=True, slots=True)

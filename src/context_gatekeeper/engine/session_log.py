@@ -29,6 +29,7 @@ __all__ = [
     "Unit",
     "UnitKind",
     "tool_kind",
+    "written_texts",
 ]
 
 SLICE_TOKENS = 400

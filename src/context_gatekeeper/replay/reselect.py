@@ -63,9 +63,9 @@ class Reselect(WindowPolicy):
             else:
                 self._inputs.append(segment.text)
                 typed += [segment.text] if segment.kind is SliceKind.USER else []
-        if len(self.log.user_turns) > self._typed_count:
-            self._typed_count = len(self.log.user_turns)
+        if typed and len(self.log.user_turns) > self._typed_count:
             self._typed = _side(typed, QUERY_CHARS)
+        self._typed_count = len(self.log.user_turns)
 
     def request(self, *, is_cold: bool) -> Request:
         """See `Policy.request`."""

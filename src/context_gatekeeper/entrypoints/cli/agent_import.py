@@ -9,7 +9,7 @@ import click
 
 from context_gatekeeper.agent_pool import AgentPool, ImportResult
 from context_gatekeeper.core.handles import parse_handle
-from context_gatekeeper.entrypoints.cli.agent_store import long_work, open_pool, session_named
+from context_gatekeeper.entrypoints.cli.agent_store import counted, long_work, open_pool, session_named
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.terminal import Tint, clipped, columns_for, one_line, pipe_table, say
 from context_gatekeeper.errors import ConfigError
@@ -78,7 +78,7 @@ def _lines(face: Face, results: Sequence[ImportResult], *, dry_run: bool) -> lis
     return [
         *pipe_table(("session", "format", "known", "added", "blocks", "state"), rows, right="llrrrl"),
         "",
-        face.paint(f"{len(results)} sessions: {added} pages {verb}{sealed}", Tint.ACCENT),
+        face.paint(f"{counted(len(results), 'session')}: {counted(added, 'page')} {verb}{sealed}", Tint.ACCENT),
     ]
 
 
@@ -101,13 +101,13 @@ def run_forget(face: Face, names: Sequence[str], store: str | None, *, is_sure: 
         count = _page_count(pool, sessions, handles)
         what = ", ".join(one_line(name) for name in (*sessions, *handles))
         if not is_sure:
-            _ask(f"Delete {count} pages for good ({what})?")
+            _ask(f"Delete {counted(count, 'page')} for good ({what})?")
         deleted = pool.forget_pages(handles) if handles else 0
         deleted += sum(map(pool.forget_session, sessions))
     if face.as_json:
         face.print_json({"deleted_pages": deleted, "sessions": sessions, "handles": handles})
     else:
-        say(face.paint(f"{deleted} pages deleted for good: {what}", Tint.ACCENT))
+        say(face.paint(f"{counted(deleted, 'page')} deleted for good: {what}", Tint.ACCENT))
 
 
 def _page_count(pool: AgentPool, sessions: Sequence[str], handles: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ from context_gatekeeper.config import default_store
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.errors import ConfigError
 
-__all__ = ["long_work", "open_pool", "range_of", "session_named"]
+__all__ = ["counted", "long_work", "open_pool", "range_of", "session_named"]
 
 _SHOWN_SESSIONS = 5
 _MEMORY = frozenset(("memory:", ":memory:"))
@@ -79,6 +79,11 @@ def range_of(option: str, value: str | None) -> tuple[int, int | None] | None:
 
 
 _RANGE_CHARS = 19
+
+
+def counted(count: int, what: str) -> str:
+    """``1 page``, ``2 pages``."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 @contextmanager

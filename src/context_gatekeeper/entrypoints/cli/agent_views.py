@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from context_gatekeeper.agent_pool import AgentPool, PageView, SessionTotals
-from context_gatekeeper.entrypoints.cli.agent_store import open_pool, session_named
+from context_gatekeeper.entrypoints.cli.agent_store import counted, open_pool, session_named
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.terminal import (
     Tint,
@@ -85,7 +85,11 @@ def run_cards(face: Face, session: str, store: str | None, max_tokens: int) -> N
     for card in cards:
         title = f"=== {one_line(card.task_id)} {one_line(card.label)} ({card.stretch}) ==="
         face.print_lines([face.paint(title, Tint.HIGHLIGHT), printable(card.render(max_tokens)), ""])
-    say(face.paint(f"{one_line(name)}: {len(cards)} cards; cgk expand p12 --session NAME shows a block", Tint.DEBUG))
+    say(
+        face.paint(
+            f"{one_line(name)}: {counted(len(cards), 'card')}; cgk expand p12 --session NAME shows a block", Tint.DEBUG
+        )
+    )
 
 
 # -- inspect ------------------------------------------------------------------------------------
@@ -115,7 +119,7 @@ def _show_sessions(face: Face, pool: AgentPool) -> None:
         return
     rows = [(info.name, info.source, info.pages, info.working_folder or "-") for info in sessions]
     face.print_lines([*pipe_table(("session", "format", "pages", "folder"), rows, right="llrl"), ""])
-    say(face.paint(f"{len(sessions)} sessions", Tint.ACCENT))
+    say(face.paint(counted(len(sessions), "session"), Tint.ACCENT))
 
 
 def _totals(pool: AgentPool, name: str, _face: Face) -> Section:
