@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -85,6 +86,39 @@ def test_handles_are_the_same_for_every_import_of_one_store_and_told_to_nobody_e
             pool.import_session(FIXING)
             handles.append([page.handle for page in pool.pages("shop/fixing")])
     assert not set(handles[0]) & set(handles[1])
+
+
+def test_a_log_full_of_oddities_is_taken_in_whole_and_its_handles_expand(tmp_path: Path) -> None:
+    """Orphan results, calls never answered, null arguments, empty lists, ids used twice, half pairs, a cut line."""
+
+    def call(call_id: object, arguments: object) -> dict[str, object]:
+        return {"id": call_id, "type": "function", "function": {"name": "read", "arguments": arguments}}
+
+    lines: list[object] = [
+        {"role": "system", "content": "You are careful."},
+        {"role": "tool", "tool_call_id": "orphan", "content": "x"},
+        {"role": "user", "content": []},
+        {"role": "user", "content": None},
+        {"role": "assistant", "content": None, "tool_calls": [call("c1", None), call("c1", {}), call(7, "")]},
+        {"role": "tool", "tool_call_id": "c1", "content": []},
+        {"role": "tool", "tool_call_id": "c1", "content": None},
+        {"role": "assistant", "content": [{"type": "text", "text": ""}], "tool_calls": [call("never", '{"path": "/a')]},
+        {"role": "user", "content": "half \ud83d of a pair, NUL \0"},
+        {"role": "wizard", "content": "abracadabra"},
+        7,
+        {"role": "assistant", "content": "The very last words."},
+    ]
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join([*map(json.dumps, lines), json.dumps({"role": "user", "content": "cut"})[:-8]]))
+    with pool_at(tmp_path) as pool:
+        (one,) = read_sessions(log)
+        assert len(one.warnings) > 8
+        result = pool.import_session(one)
+        assert expanded(pool, result.session, one) > 12
+        assert pool.import_session(one).added_pages == 0
+        assert pool.recall("abracadabra").pages
+        assert pool.cards(result.session)
+        assert pool.swap_group(result.session, "c1")
 
 
 # -- killed in the middle -----------------------------------------------------------------------

@@ -352,6 +352,30 @@ def test_another_writer_may_bring_in_all_of_it() -> None:
     assert len(stored(store, FIXING.session_id)) == 16
 
 
+def test_another_writers_session_with_the_same_opening_is_not_taken_for_ones_own() -> None:
+    store = WatchedStore()
+
+    def overtake() -> None:
+        store.before = lambda: None
+        take_in(store, session(PREAMBLE, said("his"), answered("yes")))
+
+    store.before = overtake
+    assert take_in(store, session(PREAMBLE, said("mine"), answered("no"))).session == "s~2"
+    assert [page.text for page in stored(store)[2:]] == ["his", "yes"]
+    assert [page.text for page in stored(store, "s~2")[2:]] == ["mine", "no"]
+
+
+def test_another_session_of_the_name_of_one_that_was_deleted_comes_in(store: MemoryStore) -> None:
+    take_in(store, session(said("the first"), answered("yes")))
+    store.delete_session(POOL, "s")
+    other = session(said("quite another"), answered("no"))
+    assert (take_in(store, other).session, take_in(store, other).added_pages) == ("s~2", 0)
+    assert take_in(store, session(said("the first"), answered("yes"))).session == "s"
+    assert take_in(store, session(said("the first"))).added_pages == 0
+    assert stored(store, "s")[0].text == ""
+    assert take_in(store, session()).added_pages == 0
+
+
 def test_a_session_of_an_odd_number_of_pages_is_gone_on_with_the_other_side(store: MemoryStore) -> None:
     one = session(said("a"), answered("b"))
     take_in(store, one)

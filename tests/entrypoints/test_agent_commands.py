@@ -380,3 +380,27 @@ def test_a_reader_that_has_seen_enough_ends_it(cgk: Runner) -> None:
         check=False,
     )
     assert done.stderr == b""
+
+
+def test_a_full_disk_is_told(cgk: Runner) -> None:
+    command = f"{' '.join(COMMAND)} expand p0 > /dev/full"
+    options = {"cwd": cgk.folder, "env": environment(cgk.folder, places(cgk.folder)), "capture_output": True}
+    done = subprocess.run(command, shell=True, text=True, check=False, **options)
+    assert done.returncode == 2
+    assert "standard output: it cannot be written to" in done.stderr
+
+
+def test_a_long_path_is_shown_by_its_end(empty: Runner) -> None:
+    path = f"/srv/{'deep/' * 20}export.py"
+    read = {"id": "c", "type": "function", "function": {"name": "Read", "arguments": json.dumps({"file_path": path})}}
+    (empty.folder / "log.json").write_text(
+        json.dumps(
+            [
+                {"role": "assistant", "content": None, "tool_calls": [read]},
+                {"role": "tool", "tool_call_id": "c", "content": "x = 1"},
+            ]
+        )
+    )
+    empty("import", "log.json")
+    assert "/deep/deep/deep/export.py |" in empty("pages", "1").stdout
+    assert path not in empty("pages", "1").stdout

@@ -48,8 +48,10 @@ def test_an_older_exchange_comes_back_when_it_is_asked_about() -> None:
     messages = talk()
     play(policy, log, messages[:-1])
     policy.request(is_cold=False)
-    assert policy.holds(unit_of(log, "lock_ttl_seconds"), by_words=False)
-    assert not policy.holds(unit_of(log, "butter_or_oil"), by_words=False) or policy.window.entries
+    heads = [entry for entry in policy.window.entries if entry.form is EntryForm.HEAD]
+    assert len(heads) == 1
+    assert policy.holds(unit_of(log, "settings/locks.toml"), by_words=False)
+    assert not policy.holds(unit_of(log, "lock_ttl_seconds"), by_words=False), "one turn covers the question"
 
 
 def test_what_is_not_selected_cannot_be_read_until_a_fault_brings_it_for_one_call() -> None:
@@ -93,19 +95,19 @@ def test_the_blocks_keep_to_the_gatekeepers_own_budget() -> None:
 def test_very_long_texts_are_bounded_and_nothing_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     log = SessionLog()
     policy = Reselect(log)
-    late = "the_last_word_of_all = 17"
+    late = "final_marker_value"
     messages = [
         user(filler(5 * QUERY_CHARS)),
         answer("", ("a", "Bash", {"command": "cat everything"})),
-        result("a", filler(SIDE_CHARS) + "\n" + late),
+        result("a", f"{filler(SIDE_CHARS)}\n{late} = 17"),
         answer(filler(10 * SIDE_CHARS)),
-        user("What was the_last_word_of_all?"),
-        answer("17."),
+        user("What stood at the end of everything that the command printed?"),
     ]
     with caplog.at_level(logging.WARNING, logger="context_gatekeeper"):
         play(policy, log, messages)
+        policy.request(is_cold=False)
     assert caplog.records == []
-    assert not policy.holds(unit_of(log, late.split(" ", maxsplit=1)[0]), by_words=False) or log.calls == 3
+    assert not policy.holds(unit_of(log, late), by_words=False)
 
 
 def test_a_session_may_begin_with_a_call_and_hold_thinking_and_messages_without_text() -> None:

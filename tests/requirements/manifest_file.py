@@ -1,15 +1,17 @@
-"""Reading `manifest.toml` and the tests it names, without running either."""
+"""Reading the manifests and the tests they name, without running either."""
 
 from __future__ import annotations
 
 import ast
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.architecture.tree import ROOT, name_of, python_files, syntax_tree
 
-MANIFEST = Path(__file__).with_name("manifest.toml")
+MANIFESTS = tuple(Path(__file__).with_name(name) for name in ("manifest.toml", "manifest_scheduling.toml"))
+"""The two documents of the chat selection with the plan; the scheduling design."""
 
 
 @dataclass(frozen=True)
@@ -23,15 +25,24 @@ class Requirement:
     """``path::function`` from the project's root."""
     outside: str
     """Why no test of ours can prove it; empty when tests do."""
+    later: str
+    """What it comes with, when that is not built yet; empty when tests prove it."""
 
 
-def read_manifest(path: Path = MANIFEST) -> tuple[Requirement, ...]:
-    entries = tomllib.loads(path.read_text("utf-8"))["requirement"]
-    allowed = {"id", "source", "text", "tests", "outside"}
+def read_manifest(paths: Sequence[Path] = MANIFESTS) -> tuple[Requirement, ...]:
+    entries = [entry for path in paths for entry in tomllib.loads(path.read_text("utf-8"))["requirement"]]
+    allowed = {"id", "source", "text", "tests", "outside", "later"}
     for entry in entries:
         assert set(entry) <= allowed, f"{entry.get('id')}: unknown keys {set(entry) - allowed}"
     return tuple(
-        Requirement(one["id"], one["source"], one["text"], tuple(one.get("tests", ())), one.get("outside", ""))
+        Requirement(
+            one["id"],
+            one["source"],
+            one["text"],
+            tuple(one.get("tests", ())),
+            one.get("outside", ""),
+            one.get("later", ""),
+        )
         for one in entries
     )
 

@@ -67,7 +67,7 @@ def plan(pool: AgentPool) -> ContextPlan:
 
 
 def first_block(handle: str) -> int:
-    return int(handle.split()[0].removeprefix("p").partition("#")[0].partition("-")[0])
+    return int(handle.split(maxsplit=1)[0].removeprefix("p").partition("#")[0].partition("-")[0])
 
 
 @pytest.mark.requirement("R-C1-resident-bounded")
@@ -108,7 +108,7 @@ def test_a_result_over_2000_characters_becomes_a_head_of_about_200_and_a_handle(
     number, block = next(
         (number, block)
         for number, block in enumerate(blocks)
-        if block.kind is BlockKind.TOOL_RESULT and 4000 < len(block.text) and not block.is_error
+        if block.kind is BlockKind.TOOL_RESULT and len(block.text) > 4000 and not block.is_error
     )
     assert should_slim_at_birth(block.text, tool=block.name, is_error=False, params=SPEC_SLIMMING)
     view = head_view(block.text, handle=f"p{number}", name="", tool=block.name, params=SPEC_SLIMMING)
@@ -157,7 +157,7 @@ def test_a_late_call_of_a_long_session_costs_about_what_an_early_one_does(folder
 
 @pytest.mark.requirement("R-C7-page-unit")
 def test_turns_tool_results_and_files_are_pages_of_their_own(pool: AgentPool) -> None:
-    kinds = {page.kind.value for page in pool.pages(sample().session_id)}
+    kinds = {str(page.kind) for page in pool.pages(sample().session_id)}
     assert {"turn", "tool", "file"} <= kinds
 
 
@@ -192,9 +192,11 @@ def test_every_part_of_a_plan_says_why_it_is_in_or_out(plan: ContextPlan) -> Non
 def test_one_recall_finds_all_kinds_of_pages_and_tells_where_each_is_from(pool: AgentPool) -> None:
     found = pool.recall("stanza shell completion FindStanza", limit=5)
     assert 2 <= len(found.pages) <= 5
-    assert all(page.handle.startswith("page:") and page.session == sample().session_id for page in found.pages)
+    assert {page.item.session for page in found.pages} == {sample().session_id}
+    assert len({page.item.kind for page in found.pages}) >= 2
     for page in found.pages:
-        assert page.handle in found.text
+        assert page.item.handle.startswith("page:")
+        assert page.item.handle in found.text
 
 
 @pytest.mark.requirement("R-C10-recall-quota")

@@ -62,7 +62,7 @@ class NamedPages:
 
 
 _SHORT = re.compile(
-    r"(?<![\w./\\#:@$%&=+*<>-])p[0-9]{1,9}"
+    r"(?<![A-Za-z0-9_./\\#:@$%&=+*<>-])p[0-9]{1,9}"
     r"(?:-p[0-9]{1,9}|\#[LC][0-9]{1,9}(?:-[LC]?[0-9]{1,9})?)?"
     r"(?![A-Za-z0-9_%(\[=#]|[./\\:@*+-][A-Za-z0-9_]|[ \t]*(?:[-+*/<>]?=|->))"
 )
@@ -75,6 +75,8 @@ _MEANS_A_PAGE = re.compile(
     r"|展开|打开|取回|召回|恢复|查看|看看|看下|看|读取|读|页面?|块|句柄)[ \t:：]{0,2}[`\"'(\[“「]?\Z",
     re.IGNORECASE,
 )
+_JOINT = re.compile(r"[ \t`\"'(\[\])]{0,2}(?:,|、|，|/|&|and|or|和|与|及|跟|到|to)[ \t`\"'(\[\])]{0,2}(?:and |or )?\Z")
+"""Between two handles of a list: what is said of the first is said of the second."""
 _BEFORE_CHARS = 24
 _ALONE = re.compile(r"[`\"'(\[“「]\Z")
 
@@ -87,15 +89,17 @@ def named_pages(text: str) -> tuple[NamedPages, ...]:
     """
     found = [NamedPages(text[one.start : one.end], one.start, one) for one in find_handles(text)]
     fences: list[tuple[int, int]] | None = None
+    listed_to = len(text)
     for match in _SHORT.finditer(text):
         mention = parse_block_handle(match.group())
         if mention is None:
             continue
-        if mention.unit is None and "-" not in match.group():
+        if mention.unit is None and "-" not in match.group() and _JOINT.match(text, listed_to, match.start()) is None:
             if fences is None:
                 fences = [(fence.start, fence.end) for fence in find_fences(text)]
             if not _is_named(text, match, fences):
                 continue
+        listed_to = match.end()
         found.append(NamedPages(match.group(), match.start(), mention))
     first: dict[str, NamedPages] = {}
     for one in sorted(found, key=lambda one: one.start):

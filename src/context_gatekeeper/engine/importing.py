@@ -4,6 +4,9 @@ A transcript goes behind what the store holds of it. One that differs from it (a
 session of the same name) becomes a session of its own, ``NAME~2`` and on; whichever session already
 holds its beginning takes it the next time. Pages go in by batches, each all or none, so that an import
 that was killed is made whole by making it again.
+
+Of a session whose pages were all deleted nothing is left to compare with but the idempotency key of its first
+batch, a hash of its opening under the pool's key: it tells the session that was deleted from another of its name.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ __all__ = ["ImportResult", "SessionImporter", "fork_name", "session_name"]
 _FORK_MARK = "~"
 _MOST_NAME_CHARS = 480
 """Leaves room for the number of a fork."""
+_KEY_BYTES = 16
 _BATCH_PAGES = 64
 _BATCH_CHARS = 4_000_000
 _ATTEMPTS = 200
@@ -105,6 +109,8 @@ class _Match:
     """The session's."""
     deleted: int = 0
     """Of the pages in common."""
+    seen: int = 0
+    """Of the pages in common, those whose text was compared."""
     is_whole: bool = True
     """Whether the stored session is the transcript's beginning, or holds all of it."""
 
@@ -194,7 +200,16 @@ class SessionImporter:
                 break
             match.page_ids[page.ordinal] = page.page_id
             match.deleted += page.labels.deleted
+            match.seen += page.labels.provenance is not None
+        if match.is_whole and match.deleted and not match.seen:
+            match.is_whole = bool(self._store.append(self._pool, name, (), idempotency_key=self._first_key(match)))
         return match
+
+    def _first_key(self, match: _Match) -> str:
+        """Idempotency key of the batch that begins the session."""
+        told = f"{match.name}\0{match.walk.opening}".encode("utf-8", "surrogatepass")
+        key = self._store.handle_key(self._pool)
+        return f"import {blake2b(told, digest_size=_KEY_BYTES, key=key).hexdigest()}"
 
     # -- storing ----------------------------------------------------------------------------
 
@@ -246,9 +261,14 @@ class SessionImporter:
         for raw in batch:
             older = None if raw.supersedes is None else match.page_ids[raw.supersedes]
             drafts.append(finish_draft(self._redact(raw.draft), raw.number, older))
-        # A key of this run alone: it tells a second try from a second page, and nothing of what the pages say.
-        key = f"import {os.urandom(16).hex()} {drafts[0].ordinal}"
+        # Behind the first batch a key of this run alone: it tells a second try from a second page, and nothing else.
+        first = drafts[0].ordinal == 0
+        key = self._first_key(match) if first else f"import {os.urandom(_KEY_BYTES).hex()} {drafts[0].ordinal}"
         pages = self._store.append(self._pool, match.name, drafts, idempotency_key=key)
+        if [page.text for page in pages] != [draft.text for draft in drafts]:
+            raise ConfigError(
+                f"session {match.name!a}", "another one with the same opening was first", "import it again"
+            )
         match.page_ids |= {page.ordinal: page.page_id for page in pages}
         return pages
 

@@ -88,6 +88,15 @@ class Ingest:
         """Whether every block of the transcript has its page."""
         return self._message == len(self._messages)
 
+    @property
+    def opening(self) -> str:
+        """Text of the transcript's first page without its secrets; "" for an empty transcript."""
+        if not self._messages:
+            return ""
+        message = self._messages[0]
+        draft = draft_page(message, message.blocks[: run_end(message, 0)], 0)
+        return redact_parts(draft.text, draft.labels.parts, self._key)[0].text
+
     def match(self, page: Page) -> bool:
         """Go on past the stored page with ``ordinal``; False, and nothing moves, when it is not the transcript's next.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -80,7 +80,9 @@ class FaultParams:
     line_weight: float = 2.0
     """Of a whole line beside a name."""
     most_name_share: float = 0.2
-    """A name in more than this share of the slices belongs to no page."""
+    """A name in more than this share of the slices belongs to no page ..."""
+    few_holders: int = 4
+    """... unless no more than so many hold it."""
     most_chars: int = 40_000
     """Of a longer text so much is read, half of it at each end."""
     used_heat: float = 2.0
@@ -153,6 +155,7 @@ class _Name:
 _SHORT_NAME = re.compile(
     r"(?<![A-Za-z0-9_./-])[A-Za-z0-9][A-Za-z0-9_.-]{1,5}[A-Za-z0-9](?![A-Za-z0-9_/-]|\.[A-Za-z0-9])"
 )
+_SHORT_VERSION = re.compile(r"[vV]\d+\.\d")
 _SHORT_KINDS = (AnchorKind.IDENTIFIER, AnchorKind.VERSION)
 
 
@@ -225,10 +228,8 @@ class PageFaults:
                 continue
             if self._is_full():
                 break
-            pieces = tuple(piece for piece in claim.pieces if piece not in self._asked_for)
-            if pieces:
-                self._asked_for.update(pieces)
-                found.append(self._fault(replace(claim, pieces=pieces), units))
+            self._asked_for.update(claim.pieces)
+            found.append(self._fault(claim, units))
         for fault in found:
             self.counts[fault.trigger, fault.kind] += 1
         return tuple(sorted(found, key=lambda fault: (not fault.pieces, fault.pieces)))
@@ -293,7 +294,8 @@ class PageFaults:
         return self._pages_this_turn >= self._params.most_pages
 
     def _named(self, named: NamedBlock) -> Iterator[_Claim]:
-        missing = tuple(piece for piece in named.pieces if not self._window.holds_piece(piece))
+        held = self._window.holds_piece
+        missing = tuple(piece for piece in named.pieces if not held(piece) and piece not in self._asked_for)
         if not named.pieces:
             yield _Claim((), FaultTrigger.HANDLE, 0.0, named.problem, named.written)
         elif missing:
@@ -323,27 +325,27 @@ class PageFaults:
 
     def _missing_names(self, words: str, units: Sequence[int]) -> list[_Name]:
         """Names and lines of the text that slices outside of the window hold, and nothing in it."""
+        params = self._params
         names: list[_Name] = []
         for unit in units:
             record = self._log.units[unit]
-            weight = self._params.line_weight if record.kind is UnitKind.LINE else 1.0
-            if self._window.holds(unit, by_words=True):
+            if self._window.holds(unit, by_words=True) or not self._asked_for.isdisjoint(record.holders):
                 self.hits += 1
             else:
-                names += self._name(record.holders, weight)
+                names += self._name(record.holders, params.line_weight if record.kind is UnitKind.LINE else 1.0)
         for token in dict.fromkeys(_SHORT_NAME.findall(words)):
-            term = next(iter(word_terms(token)), "")
+            term = next((term for term, _ in word_terms(token)), "")
             holders = self._terms.holders(term)
-            is_name = bool(holders) and anchor_kind(term) in _SHORT_KINDS
+            is_name = anchor_kind(term) in _SHORT_KINDS or _SHORT_VERSION.match(token) is not None if holders else False
             if is_name and not any(map(self._is_present, holders)) and not self._stands_in_digest(token):
                 names += self._name(holders, 1.0)
-        return names[: self._params.most_names]
+        return names[: params.most_names]
 
     def _name(self, holders: Sequence[int], weight: float) -> Iterator[_Name]:
+        """A name that no slice in the window holds."""
         slices = len(self._log.slices)
-        outside = tuple(piece for piece in holders if not self._is_present(piece))
-        if outside and len(holders) <= max(1.0, self._params.most_name_share * slices):
-            yield _Name(outside, weight * inverse_document_frequency(len(holders), slices))
+        if len(holders) <= max(self._params.few_holders, self._params.most_name_share * slices):
+            yield _Name(tuple(holders), weight * inverse_document_frequency(len(holders), slices))
 
     def _units_of(self, words: str) -> list[int]:
         """Evidence units of the text that the log knows: of each line and token the longest part, each once."""
@@ -375,13 +377,14 @@ class PageFaults:
                 inside = max(inside, one.share)
             elif one.share >= params.least_overlap and one.weight >= params.least_weight:
                 outside.append(one)
-        better = [one for one in outside if one.share > inside and one.content_terms >= least_terms]
+        better = [one for one in outside if one.share > inside and one.whole_terms >= least_terms]
         for one in sorted(better, key=lambda one: (-one.share, -one.piece))[:most]:
             told = f"holds {one.share:.0%} of the weight of {_ABOUT[trigger]}"
             yield _Claim((one.piece,), trigger, min(1.0, one.share), told)
 
     def _is_present(self, piece: int) -> bool:
-        return self._window.holds_piece(piece) or piece in self._referring
+        """Whether the slice stands in the window, whole or by reference, or is about to come back."""
+        return self._window.holds_piece(piece) or piece in self._referring or piece in self._asked_for
 
     def _readable(self, text: str) -> str:
         most = self._params.most_chars

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
 
-from context_gatekeeper.core.anchor import inverse_document_frequency, scan_anchors
+from context_gatekeeper.core.anchor import AnchorKind, anchor_kind, inverse_document_frequency, scan_anchors
 from context_gatekeeper.core.weights import WEIGHT_PARAMS, base_weight, is_content
 from context_gatekeeper.engine.digest import slice_text
 from context_gatekeeper.engine.session_log import SessionLog, SliceKind
@@ -21,20 +21,25 @@ __all__ = ["SliceTerms", "TermShare", "text_terms", "word_terms"]
 
 _WORD = re.compile(r"[^\s\"'`“”‘’「-』《》,;()\[\]{}<>=|!?*，。！？；：、（）]{2,200}")
 """What stands between blanks and marks; longer runs are data."""
+_PAIR = 2
 
 
 @lru_cache(maxsize=1 << 16)
-def word_terms(word: str) -> tuple[str, ...]:
-    """Anchors of one word, the whole of it first."""
-    return tuple(scan_anchors(word).counts)
+def word_terms(word: str) -> tuple[tuple[str, float], ...]:
+    """Anchors of one word with their shares of its weight, the whole of it first."""
+    return tuple(scan_anchors(word).shares.items())
 
 
-def text_terms(text: str) -> dict[str, None]:
-    """Anchors of a text, each once, in reading order. O(length)."""
-    terms: dict[str, None] = {}
+def text_terms(text: str) -> dict[str, float]:
+    """Anchors of a text with their shares in (0, 1], each once, in reading order. O(length).
+
+    Parts of a compound share one weight; a term that also stands alone has a whole one.
+    """
+    terms: dict[str, float] = {}
     for word in dict.fromkeys(_WORD.findall(text)):
-        for term in word_terms(word):
-            terms[term] = None
+        for term, share in word_terms(word):
+            if share > terms.get(term, 0.0):
+                terms[term] = share
     return terms
 
 
@@ -47,8 +52,8 @@ class TermShare:
     """Of the weight of the text's terms, in (0, 1]."""
     weight: float
     """IDF times background of the terms held, > 0."""
-    content_terms: int
-    """Of them, those that carry content or are exact."""
+    whole_terms: int
+    """Of them, those that are no part of another and carry content; a Chinese word of two characters is one."""
 
 
 class SliceTerms:
@@ -86,18 +91,24 @@ class SliceTerms:
         A term that no slice holds counts as little as a new word does in the topic gate, so that one of them does
         not outvote a subject's name. O(length + postings of the terms).
         """
-        weights = {term: self._weight(term) for term in text_terms(text)}
+        shares = text_terms(text)
+        weights = {term: share * self._weight(term) for term, share in shares.items()}
         chosen = nlargest(most_terms, weights, key=weights.__getitem__)
         total = sum(weights[term] for term in chosen)
         held: dict[int, float] = {}
-        telling: dict[int, int] = {}
+        wholes: dict[int, int] = {}
         for term in chosen:
-            weight, tells = weights[term], is_content(term)
+            weight, counts = weights[term], shares[term] >= 1.0 and _is_whole(term)
             for piece in self._holders.get(term, ()):
                 held[piece] = held.get(piece, 0.0) + weight
-                telling[piece] = telling.get(piece, 0) + tells
-        return [TermShare(piece, weight / total, weight, telling[piece]) for piece, weight in held.items()]
+                wholes[piece] = wholes.get(piece, 0) + counts
+        return [TermShare(piece, weight / total, weight, wholes[piece]) for piece, weight in held.items()]
 
     def _weight(self, term: str) -> float:
         idf = self.idf(term) if term in self._holders else WEIGHT_PARAMS.unseen_idf
         return idf * base_weight(term)
+
+
+def _is_whole(term: str) -> bool:
+    """Whether a term counts as a word of its own; the triples of a Chinese word repeat its pairs."""
+    return is_content(term) and (anchor_kind(term) is not AnchorKind.NGRAM or len(term) == _PAIR)

@@ -38,10 +38,13 @@ __all__ = ["RULES", "listed_sessions", "measure_agents", "regression_rows"]
 _PRICES = "anthropic-5m"
 _RESIDENT_TOKENS = 8000
 _INTERVAL_PERCENT = 90
+_ANY_OVERDRAFT = 1e9
+"""Share of the append-only bill that no rewrite ever reaches: the ledger stops nothing."""
 _VARIANTS: dict[str, PagerParams] = {
     "ours": OURS,
     "ours-no-references": replace(OURS, refers=False),
     "ours-no-digests": replace(OURS, digest=False),
+    "ours-no-ledger": replace(OURS, overdraft=_ANY_OVERDRAFT),
 }
 RULES = (APPEND_ONLY, "slim-2k", "mask-60k", *_VARIANTS)
 """What can be measured: other policies, and ours as it is and with a rule left out."""

@@ -8,6 +8,7 @@ from math import floor, log10
 
 __all__ = ["bucket_means", "round_ticks", "short_number"]
 
+_LEAST = 1e-9
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -15,10 +16,10 @@ def round_ticks(highest: float, most: int) -> list[float]:
     """Marks from 0 at equal round steps, the last at or above ``highest``; at most ``most`` + 1 of them.
 
     Args:
-        highest: greatest value to be shown; 0 or less is taken as 1.
+        highest: greatest value to be shown; one that is next to nothing is taken as 1.
         most: steps, 1 or more.
     """
-    highest = highest if highest > 0 else 1.0
+    highest = highest if highest > _LEAST else 1.0
     power = 10.0 ** floor(log10(highest / most))
     step = next((power * one for one in _STEPS if power * one * most >= highest), power * 10)
     count = 1

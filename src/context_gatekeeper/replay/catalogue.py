@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from context_gatekeeper.core.economics import PriceProfile
 from context_gatekeeper.engine.pager import OURS, OURS_CAREFUL, OURS_FRUGAL, PagerParams
@@ -59,6 +60,11 @@ def policy_makers(
     Raises:
         ConfigError: an unknown name.
     """
+
+    @cache
+    def uses() -> dict[str, int]:
+        return last_uses(session)
+
     makers: dict[str, PolicyMaker] = {}
     for name in names:
         if name in _FIXED:
@@ -66,7 +72,7 @@ def policy_makers(
         elif name in _OURS:
             makers[name] = _ours(_with_knob(_OURS[name], fault_price, fault_target), prices)
         elif name in _BOUNDS:
-            makers[name] = _bound(session, seen=_BOUNDS[name])
+            makers[name] = _bound(uses, seen=_BOUNDS[name])
         else:
             raise ConfigError(f"policy {name!a}", "there is none of this name", f"use one of {', '.join(POLICY_NAMES)}")
     return makers
@@ -84,5 +90,5 @@ def _ours(params: PagerParams, prices: PriceProfile) -> PolicyMaker:
     return lambda log, resident: Ours(log, prices, resident, params)
 
 
-def _bound(session: AgentSession, *, seen: bool) -> PolicyMaker:
-    return lambda log, _resident: Clairvoyant(log, last_uses(session), seen=seen)
+def _bound(uses: Callable[[], dict[str, int]], *, seen: bool) -> PolicyMaker:
+    return lambda log, _resident: Clairvoyant(log, uses(), seen=seen)

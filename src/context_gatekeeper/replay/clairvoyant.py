@@ -6,7 +6,7 @@ prefix and nothing is ever missed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from context_gatekeeper.engine.session_log import SessionLog, Slice, UnitKind
 from context_gatekeeper.replay.policies import Request
@@ -17,14 +17,14 @@ __all__ = ["Clairvoyant", "last_uses"]
 _LINE_TOKENS = 12
 
 
-def last_uses(session: AgentSession) -> dict[int, int]:
-    """Unit number of a log of the session -> last call whose output quotes it."""
+def last_uses(session: AgentSession) -> dict[str, int]:
+    """Unit that some call's output quotes -> the last such call."""
     log = SessionLog()
-    uses: dict[int, int] = {}
+    uses: dict[str, int] = {}
     for message in session.messages:
         if message.role is MessageRole.ASSISTANT:
             for unit in log.quoted_units(message):
-                uses[unit] = log.calls
+                uses[log.name_of(unit)] = log.calls
         log.add_message(message)
     return uses
 
@@ -32,7 +32,7 @@ def last_uses(session: AgentSession) -> dict[int, int]:
 class Clairvoyant:
     """Sends the units that will be quoted again; with ``seen`` also every new slice once, whole."""
 
-    def __init__(self, log: SessionLog, uses: dict[int, int], *, seen: bool) -> None:
+    def __init__(self, log: SessionLog, uses: Mapping[str, int], *, seen: bool) -> None:
         self._log = log
         self._uses = uses
         self._seen = seen
@@ -45,14 +45,14 @@ class Clairvoyant:
         for piece in pieces:
             self._new_tokens += piece.tokens
             for unit in piece.units:
-                if unit not in self._needed and self._uses.get(unit, -1) >= self._log.calls:
+                if unit not in self._needed and self._last_use(unit) >= self._log.calls:
                     self._needed[unit] = self._price(unit)
                     self._new_needed += self._needed[unit]
 
     def request(self, *, is_cold: bool) -> Request:
         """See `Policy.request`."""
         now = self._log.calls
-        for unit in [unit for unit in self._needed if self._uses[unit] < now]:
+        for unit in [unit for unit in self._needed if self._last_use(unit) < now]:
             del self._needed[unit]
         kept = sum(self._needed.values())
         added = self._new_tokens if self._seen else self._new_needed
@@ -74,6 +74,10 @@ class Clairvoyant:
 
     def billed(self, spent: float, append_only: float) -> None:
         """See `Policy.billed`."""
+
+    def _last_use(self, unit: int) -> int:
+        # By name: logs that cut slices elsewhere number units otherwise.
+        return self._uses.get(self._log.name_of(unit), -1)
 
     def _price(self, unit: int) -> int:
         if self._log.units[unit].kind is UnitKind.LINE:

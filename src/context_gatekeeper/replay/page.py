@@ -37,10 +37,15 @@ def check_page_place(path: Path) -> None:
     Raises:
         ConfigError: its folder is not there or cannot be written to, or something else than a file has its name.
     """
-    if path.exists() and not path.is_file():
+    try:
+        is_something_else = path.exists() and not path.is_file()
+        folder = path.resolve().parent
+        is_there = folder.is_dir()
+    except (OSError, RuntimeError) as error:  # a name that is too long, links that lead in a circle
+        raise ConfigError(f"page {path}", f"its place cannot be looked at ({error})", "name another file") from error
+    if is_something_else:
         raise ConfigError(f"page {path}", "it is no regular file", "name another file")
-    folder = path.resolve().parent
-    if not folder.is_dir():
+    if not is_there:
         raise ConfigError(f"page {path}", "its folder does not exist", "make the folder, or name another file")
     if not os.access(folder, os.W_OK):
         raise ConfigError(f"page {path}", "its folder cannot be written to", "name a file in another folder")

@@ -44,7 +44,7 @@ def run_expand(
             as_file=as_file,
         )
     if face.as_json:
-        face.print_json(expansion_json(expansion))
+        face.print_json(_expansion_json(expansion))
     elif as_file:
         say(expansion.file)
     elif pattern is not None:
@@ -55,7 +55,7 @@ def run_expand(
         _write(expansion.text)
 
 
-def expansion_json(expansion: Expansion) -> dict[str, object]:
+def _expansion_json(expansion: Expansion) -> dict[str, object]:
     """JSON-ready form of an expansion."""
     return {
         "handle": expansion.handle,

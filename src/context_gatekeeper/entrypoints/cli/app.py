@@ -141,7 +141,7 @@ def chat(face: Face, /, **settings: Any) -> int:
 @face_options
 @with_face
 def demo(face: Face, /, pauses: bool) -> None:
-    """Show real conversations going in and the smallest relevant context coming out."""
+    """Show real conversations going in and the smallest relevant context coming out; then an agent's bill."""
     run_demo(face, pauses=pauses)
 
 
@@ -183,7 +183,7 @@ def config(face: Face, /) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def evaluate(context: click.Context, arguments: tuple[str, ...]) -> None:
-    """Measure selection and recall: qa, gate, contamination, interleaved, followups, tokens."""
+    """Measure selection and recall: qa, gate, contamination, interleaved, followups, tokens, agents."""
     # Only this command needs the evaluations; they are half of the package.
     from context_gatekeeper.evals.cli import evals
 

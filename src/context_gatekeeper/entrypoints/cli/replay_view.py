@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from context_gatekeeper.core.economics import PRICES_AS_OF
@@ -17,6 +18,14 @@ __all__ = ["NO_PLOT", "percent", "plot_lines", "replay_lines", "times_cheaper"]
 NO_PLOT, LONGEST = "none", "longest"
 _HEADER = ("policy", "cheaper", "faults", "coverage", "prompt", "first token", "extra")
 _MORE_HEADER = ("policy", "worst cheaper", "worst faults", "exact lines", "cache reads", "late calls")
+_NOTE_COLUMNS = 80
+_NOTES = (
+    "cheaper: times, than append-only, which sends everything with a perfect cache; prices are ratios as of {as_of}. "
+    "faults: calls that quoted what stood nowhere in their prompt, each charged; exact lines: those that quoted a "
+    "line. coverage: share of what was quoted that was there. prompt: mean tokens. first token: an estimate, uncached "
+    "tokens at {rate:,.0f} a second; no queue, no network. worst: of the sessions. late calls: bill of call 200 over "
+    "that of call 6."
+)
 _PLOT_COLUMNS = 100
 _PLOTTED_TOGETHER = 6
 """Policies of one plot, append-only among them: more cannot be told apart."""
@@ -37,12 +46,7 @@ def replay_lines(report: ReplayReport, face: Face) -> list[str]:
         "",
         *pipe_table(_MORE_HEADER, [_more_row(name, figures) for name, figures in policies], right="lrrrrr"),
         "",
-        "cheaper: times, than append-only, which sends everything with a perfect cache.",
-        f"Prices are ratios as of {PRICES_AS_OF}. faults: calls that quoted what stood nowhere in",
-        "their prompt, each charged; exact lines: those that quoted a line. coverage: share",
-        "of what was quoted that was there. prompt: mean tokens. first token: an estimate,",
-        f"uncached tokens at {settings.prefill_rate:,.0f} a second; no queue, no network. worst: of the sessions.",
-        "late calls: bill of call 200 over that of call 6.",
+        *wrap(_NOTES.format(as_of=PRICES_AS_OF, rate=settings.prefill_rate), columns_for(_NOTE_COLUMNS, beside=0)),
         "",
         f"handles that gave the original bytes: {percent(result['expand_exact'])}",
         f"prefix breaks outside epochs: {result['prefix_breaks_outside_epochs']}",
