@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from context_gatekeeper.core.evidence import (
     argument_texts,
-    bare_line,
     evidence_tokens,
     line_keys,
+    plain_lines,
     read_evidence,
     token_halves,
     token_runs,
+    unescape_json,
 )
 
 LINE = "return self.orders.find_by_customer(customer_id)"
@@ -27,7 +28,6 @@ LINE = "return self.orders.find_by_customer(customer_id)"
 )
 def test_a_line_is_the_same_with_and_without_what_a_tool_puts_in_front(shown: str) -> None:
     assert LINE in line_keys(shown)
-    assert bare_line(shown) == LINE
 
 
 @pytest.mark.parametrize("line", ["", "short", "x" * 29, "/srv/shop/src/orders/find_by_customer.py", "   }   "])
@@ -113,3 +113,15 @@ def test_any_text_can_be_read(text: str) -> None:
 )
 def test_any_arguments_can_be_read(value: object) -> None:
     assert all(isinstance(text, str) for text in argument_texts(json.dumps(value)))
+
+
+def test_a_listing_is_read_without_its_numbers_and_other_numbers_stay() -> None:
+    assert plain_lines(["   12→def total():  ", "   13→    return 1"]) == ["def total():", "    return 1"]
+    assert plain_lines(["a.py:7:x = 1", "a.py:8:y = 2", "b.py:8:z = 3"]) == ["x = 1", "y = 2", "b.py:8:z = 3"]
+    assert plain_lines(["404: not found", "12:30 lunch", "1. first"]) == ["404: not found", "12:30 lunch", "1. first"]
+    assert plain_lines([]) == []
+
+
+def test_escapes_of_json_are_read_and_broken_ones_stay() -> None:
+    assert unescape_json('a\\nb \\u00e9 \\ud83d\\ude00 \\"x\\"') == 'a\nb é 😀 "x"'
+    assert unescape_json("\\x \\") == "\\x \\"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_gatekeeper.core.excerpt import excerpt
@@ -82,6 +82,7 @@ def test_no_room_is_refused() -> None:
         excerpt("text", {}, most_chars=0, handle=HANDLE)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab \n\r👨‍é", max_size=400), st.integers(1, 60))
 def test_lines_are_those_of_the_text_and_gaps_add_up(text: str, most_chars: int) -> None:
     shown = excerpt(text, {"ab": 1.0, "ba": 0.5}, most_chars=most_chars, handle=HANDLE)

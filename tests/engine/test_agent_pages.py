@@ -6,7 +6,7 @@ from itertools import chain, combinations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_gatekeeper.core.tokens import estimate_tokens, image_tokens
@@ -65,6 +65,7 @@ def page_from(message: AgentMessage, labels: PageLabels = NO_LABELS, number: int
 # -- from messages to pages and back ------------------------------------------------------------
 
 
+@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([MessageRole.ASSISTANT, MessageRole.USER, MessageRole.SYSTEM]),
     st.lists(BLOCKS, min_size=1, max_size=5),

@@ -6,7 +6,7 @@ import json
 from hashlib import sha256
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_gatekeeper.engine.file_versions import FileCall, FileTracker, FileUse, read_file_call, resolve_path
@@ -95,6 +95,7 @@ def test_broken_arguments_are_read_as_far_as_they_go() -> None:
     assert use_of("Read", "[" * 100_000) is None
 
 
+@settings(deadline=None)
 @given(st.sampled_from(["Read", "Write", "Bash", "apply_patch", "view"]), st.text())
 def test_any_arguments_are_read(name: str, arguments: str) -> None:
     read_file_call(name, arguments, FOLDER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_gatekeeper.core.redact import RedactionMode
@@ -94,6 +94,7 @@ def test_labels_tell_call_file_version_channel_and_task() -> None:
     assert {page.labels.task_id for page in pages if page.text} == {"t1"}
 
 
+@settings(max_examples=60, deadline=None)
 @given(MESSAGES)
 def test_every_block_has_its_page_whatever_the_order(messages: list[AgentMessage]) -> None:
     one = session(*messages)
@@ -105,6 +106,7 @@ def test_every_block_has_its_page_whatever_the_order(messages: list[AgentMessage
 # -- again --------------------------------------------------------------------------------------
 
 
+@settings(max_examples=60, deadline=None)
 @given(MESSAGES)
 def test_the_same_transcript_adds_nothing(messages: list[AgentMessage]) -> None:
     store, pages = in_store(session(*messages))
@@ -126,6 +128,7 @@ def test_ten_times_sixty_messages_of_which_many_are_equal_are_sixty_pages() -> N
     assert store.sessions(POOL) == ("s",)
 
 
+@settings(max_examples=60, deadline=None)
 @given(MESSAGES, MESSAGES)
 def test_a_grown_transcript_adds_what_is_new_and_changes_nothing(
     first: list[AgentMessage], more: list[AgentMessage]
@@ -140,6 +143,7 @@ def test_a_grown_transcript_adds_what_is_new_and_changes_nothing(
     assert store.sessions(POOL) in ((), ("s",))
 
 
+@settings(max_examples=60, deadline=None)
 @given(MESSAGES, st.data())
 def test_growing_step_by_step_keeps_every_block_and_its_number(
     messages: list[AgentMessage], data: st.DataObject

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from context_gatekeeper.core.evidence import bare_line
+from context_gatekeeper.core.evidence import plain_lines
 from context_gatekeeper.engine.repeats import reference_to_window
 from context_gatekeeper.engine.session_log import SessionLog
 from context_gatekeeper.engine.window import EntryForm, Window
@@ -32,17 +32,16 @@ def test_a_file_read_twice_is_sent_as_references_to_the_very_lines() -> None:
     log, _, found = last_added(said("Go."), *read_module(1), *read_module(1, shift=10))
     texts = [reference.entry.text for reference in found if reference is not None]  # type: ignore[attr-defined]
     assert texts
-    newer = log.segments[-1].text.split("\n")
-    shown: list[str] = []
+    newer = plain_lines(log.segments[-1].text.split("\n"))
+    told: list[str] = []
     for text in texts:
         for line in text.split("\n"):
             if (match := _REFERENCE.fullmatch(line)) is None:
-                shown.append(bare_line(line))
+                told += plain_lines([line])
                 continue
             block, first, last = (int(group) for group in match.groups())
-            shown += [bare_line(old) for old in log.segments[block].text.split("\n")[first - 1 : last]]
-    told = [line for line in shown if line]
-    assert told == [bare_line(line) for line in newer if bare_line(line)][: len(told)]
+            told += plain_lines(log.segments[block].text.split("\n"))[first - 1 : last]
+    assert [line for line in told if line in newer] == newer[: len(told)]
     assert len(told) >= 40
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,12 +18,13 @@ __all__ = [
     "MIN_TOKEN_CHARS",
     "Evidence",
     "argument_texts",
-    "bare_line",
     "evidence_tokens",
     "line_keys",
+    "plain_lines",
     "read_evidence",
     "token_halves",
     "token_runs",
+    "unescape_json",
 ]
 
 MIN_LINE_CHARS = 30
@@ -34,13 +36,15 @@ _MOST_COMPONENTS = 14
 _MOST_NESTING = 20
 
 _TOKEN = re.compile(r"[\w./:~@\-]{8,}")
+_ASCII_PART = re.compile(r"[A-Za-z0-9_./:~@\-]{8,}")
 _EDGES = "./:-~@"
 _ASCII_TOKEN = re.compile(r"[A-Za-z0-9_./:~@\-]*\Z")
 _MARKED = re.compile(r"[0-9_./:\-]|[a-z][A-Z]")
 _NAMED_FILE = re.compile(r"/|\.[A-Za-z0-9]{1,5}\Z")
 _COMPONENT = re.compile(r"[/.:]")
 # What tools put in front of a file's lines: "  12→", "12\t", "12. ", "path:12:", "12:", "12-".
-_LINE_PREFIX = re.compile(r"\s*(?:[^\s:]{1,200}[:\-])?\d{1,7}(?:→|\t|: ?|\. |- ?)")
+_LINE_PREFIX = re.compile(r"\s*(?P<path>[^\s:→]{1,200}[:\-])?(?P<number>\d{1,7})(?P<mark>→|\t|:|\. |-)")
+_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\[^u]", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +87,41 @@ def line_keys(line: str) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def bare_line(line: str) -> str:
-    """The line without blanks around it and without a tool's line number."""
-    numbered = _LINE_PREFIX.match(line)
-    return (line[numbered.end() :] if numbered is not None else line).strip()
+def plain_lines(lines: Sequence[str]) -> list[str]:
+    """Lines as their file has them: without blanks at the end, and without the numbers of a listing.
+
+    A number in front of a line is a listing's where it counts up by one from the line before or to the line
+    behind; sizes, counts and times stay. O(their length).
+    """
+    numbers = [_listing_number(line) for line in lines]
+    plain = []
+    for place, (path, number, end) in enumerate(numbers):
+        near = numbers[max(0, place - 1) : place + 2]
+        is_listed = end and any(other == path and abs(n - number) == 1 for other, n, _ in near)
+        plain.append((lines[place][end:] if is_listed else lines[place]).rstrip())
+    return plain
+
+
+def _listing_number(line: str) -> tuple[str, int, int]:
+    """(path, number, where the line itself begins); the last is 0 for a line without a number."""
+    found = _LINE_PREFIX.match(line)
+    if found is None or found["mark"] == ". ":
+        return "", -2, 0
+    return (found["path"] or "")[:-1], int(found["number"]), found.end()
 
 
 def evidence_tokens(text: str) -> list[str]:
-    """Tokens of ``text`` that count as evidence, each once, in the order in which they stand."""
-    return list(dict.fromkeys(token for raw in _TOKEN.findall(text) if (token := _as_token(raw))))
+    """Tokens of ``text`` that count as evidence, each once, in the order in which they stand.
+
+    Where there are no blanks between words, a name may stand amid letters of another script: it counts too.
+    """
+    found: dict[str, None] = {}
+    for raw in _TOKEN.findall(text):
+        found[_as_token(raw)] = None
+        if not raw.isascii():
+            found.update(dict.fromkeys(_as_token(part) for part in _ASCII_PART.findall(raw)))
+    found.pop("", None)
+    return list(found)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -132,6 +162,18 @@ def token_halves(token: str) -> tuple[tuple[str, str], ...]:
         for match in _COMPONENT.finditer(token)
         if (left := token[: match.start()].strip(_EDGES)) and (right := token[match.end() :].strip(_EDGES))
     )
+
+
+def unescape_json(stretch: str) -> str:
+    """A stretch of JSON text with the escapes of its strings read, for a reader; broken ones stay."""
+    return _ESCAPES.sub(_read_escape, stretch)
+
+
+def _read_escape(found: re.Match[str]) -> str:
+    try:
+        return str(json.loads(f'"{found.group()}"'))
+    except ValueError:
+        return found.group()
 
 
 def argument_texts(arguments: str) -> list[str]:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from context_gatekeeper.core.economics import FAULT_CALL_TOKENS, PriceProfile
-from context_gatekeeper.core.evidence import argument_texts, evidence_tokens, line_keys, token_runs
+from context_gatekeeper.core.evidence import evidence_tokens, line_keys, token_runs
 from context_gatekeeper.core.tokens import TOOL_CALL_TOKENS
 from context_gatekeeper.engine.citation import CitationModel
-from context_gatekeeper.engine.session_log import SessionLog, Slice, SliceKind, UnitKind
+from context_gatekeeper.engine.session_log import SessionLog, Slice, SliceKind, UnitKind, readable_text
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
-from context_gatekeeper.types import BlockKind
 
 __all__ = ["DIGEST_PARAMS", "DigestMaker", "DigestParams", "KeptLines", "handle_ranges", "slice_text", "units_in"]
 
@@ -95,16 +94,16 @@ class DigestMaker:
         gain = worth * self._params.worth_factor * (asked + prices.write * self._params.page_tokens)
         rent = prices.read * self._params.horizon_calls + max(0.0, prices.write - prices.read)
         shown: set[int] = set()
-        kept: dict[int, KeptLines] = {}
+        kept: dict[tuple[int, int], KeptLines] = {}  # a slice may stand in two: it left, came back, and leaves again
         for entry in reversed(changed):  # newest first: an older line that stands again is not needed
             if gain and (entry.number in leaving or entry.form is EntryForm.DIGEST):
                 for piece in reversed(entry.pieces):
-                    kept[piece] = self._lines_of(self._log.slices[piece], gain, rent, shown)
+                    kept[entry.number, piece] = self._lines_of(self._log.slices[piece], gain, rent, shown)
         laid = self._join_runs(changed, leaving, kept)
         return self._within_budget(laid)
 
     def _join_runs(
-        self, changed: Sequence[Entry], leaving: AbstractSet[int], kept: dict[int, KeptLines]
+        self, changed: Sequence[Entry], leaving: AbstractSet[int], kept: dict[tuple[int, int], KeptLines]
     ) -> list[Entry]:
         laid: list[Entry] = []
         run: _Run | None = None
@@ -115,7 +114,7 @@ class DigestMaker:
                 laid.append(entry)
                 continue
             for piece in entry.pieces:
-                lines = kept.get(piece, KeptLines((), ()))
+                lines = kept.get((entry.number, piece), KeptLines((), ()))
                 exchange = self._log.exchange_of(piece)
                 # Lines stand under the handle of their own exchange; stretches without lines share one.
                 if run is not None and run.exchange != exchange and (run.lines or lines.texts):
@@ -245,18 +244,12 @@ def _span(text: str, start: int, end: int) -> str:
 
 def slice_text(log: SessionLog, piece: Slice) -> str:
     """The slice as a reader sees it: a call's arguments without their JSON."""
-    block = log.segments[piece.segment].block
-    text = block.text[piece.start : piece.end]
-    if block.kind is not BlockKind.TOOL_CALL:
-        return text
-    if piece.start == 0 and piece.end == len(block.text):
-        return "\n".join(argument_texts(text))
-    return text.replace("\\n", "\n").replace('\\"', '"')
+    return readable_text(log.segments[piece.segment].block, piece.start, piece.end)
 
 
 def units_in(log: SessionLog, line: str) -> list[int]:
     """Numbers of the evidence units that one line shows."""
     names = dict.fromkeys(line_keys(line))
-    for token in sorted(evidence_tokens(line)):
+    for token in evidence_tokens(line):
         names.update(dict.fromkeys(token_runs(token)))
     return [number for name in names if (number := log.unit_id(name)) is not None]

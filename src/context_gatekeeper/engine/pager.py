@@ -441,7 +441,8 @@ class Pager:
             self.faults.swapped_out(entry.pieces[0], self._log.calls)
         worth = self.fault_price_factor if self._params.digest else 0.0
         prompt_tokens = self.prompt_tokens
-        self.window.replace_all(entries[:cut] + staying)
+        # Old digests are judged again: what stands in them does not stand in the window meanwhile.
+        self.window.replace_all(entries[:cut] + [entry for entry in staying if entry.form is not EntryForm.DIGEST])
         self.window.replace_all(
             entries[:cut] + self._digests.lay(changed, idle, prompt_tokens=prompt_tokens, worth=worth)
         )

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from context_gatekeeper.core.evidence import bare_line
+from context_gatekeeper.core.evidence import plain_lines
 from context_gatekeeper.engine.digest import slice_text, units_in
 from context_gatekeeper.engine.session_log import OUTPUT_KINDS, SessionLog, Slice, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
+from context_gatekeeper.types import BlockKind
 
 __all__ = ["REPEAT_PARAMS", "Reference", "RepeatParams", "reference_to_window"]
 
@@ -62,28 +63,36 @@ def reference_to_window(
     if not holders:
         return None
     older = _OlderLines(log, holders)
+    lines = _lines(slice_text(log, piece))
+    plain = plain_lines(lines)
     kept: list[str] = []
     shown: list[str] = []
-    lines = slice_text(log, piece).split("\n")
+    rests_on: dict[int, None] = {}
     place = 0
     share = piece.tokens / max(1, piece.end - piece.start)
     while place < len(lines):
-        run = older.longest_run(lines, place)
-        size = share * sum(len(line) + 1 for line in lines[place : place + run.length])
-        if size >= params.least_run_tokens:
+        run = older.longest_run(plain, place)
+        stay = max(1, run.length)
+        stretch = lines[place : place + stay]
+        place += stay
+        if run.length and share * sum(len(line) + 1 for line in stretch) >= params.least_run_tokens:
             kept.append(f"[= {run.handle(log)}]")
-            place += run.length
+            rests_on[run.piece] = None
         else:
-            stay = max(1, run.length)
-            kept += lines[place : place + stay]
-            shown += lines[place : place + stay]
-            place += stay
+            kept += stretch
+            shown += stretch
     text = "\n".join(kept)
     tokens = log.count(text)
     if tokens > params.most_share * piece.tokens:
         return None
     units = dict.fromkeys(unit for line in shown for unit in units_in(log, line))
-    return Reference(window.make(EntryForm.REFERENCE, tokens, [piece.number], units, text=text), tuple(holders))
+    return Reference(window.make(EntryForm.REFERENCE, tokens, [piece.number], units, text=text), tuple(rests_on))
+
+
+def _lines(text: str) -> list[str]:
+    """Lines of a slice; what would begin behind its last line break belongs to the next slice."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,55 +100,62 @@ class _Repeat:
     """Consecutive lines of a new slice that stand consecutively in an older one."""
 
     length: int
-    segment: int = -1
+    piece: int = -1
+    """The older slice."""
     first_line: int = 0
-    """From 1, in the older block."""
+    """From 1, in its block."""
 
     def handle(self, log: SessionLog) -> str:
         """Where they stand."""
-        return f"{log.handle(log.segments[self.segment])}#L{self.first_line}-{self.first_line + self.length - 1}"
+        block = log.handle(log.segments[log.slices[self.piece].segment])
+        return f"{block}#L{self.first_line}-{self.first_line + self.length - 1}"
 
 
 class _OlderLines:
     """Lines of older slices, to find repeats in."""
 
     def __init__(self, log: SessionLog, pieces: list[int]) -> None:
-        self._blocks: list[tuple[int, int, list[str]]] = []
+        self._slices: list[tuple[int, int, list[str]]] = []
+        """(number, line of its block that it begins with, its lines)"""
         self._places: dict[str, list[tuple[int, int]]] = {}
         for number in pieces:
             piece = log.slices[number]
             segment = log.segments[piece.segment]
-            lines = [bare_line(line) for line in slice_text(log, piece).split("\n")]
+            lines = plain_lines(_lines(slice_text(log, piece)))
             first_line = segment.text.count("\n", 0, piece.start) + 1
             for place, line in enumerate(lines):
                 found = self._places.setdefault(line, [])
                 if len(found) < _MOST_PLACES:
-                    found.append((len(self._blocks), place))
-            self._blocks.append((segment.number, first_line, lines))
+                    found.append((len(self._slices), place))
+            self._slices.append((number, first_line, lines))
 
     def longest_run(self, lines: list[str], start: int) -> _Repeat:
         """The longest run of older lines that ``lines`` repeats from ``start`` on, the first of equals; or length 0."""
         best = _Repeat(0)
-        for block, place in self._places.get(bare_line(lines[start]), ()):
-            segment, first_line, older = self._blocks[block]
+        for slice_place, place in self._places.get(lines[start], ()):
+            number, first_line, older = self._slices[slice_place]
             length = 1
             while (
                 start + length < len(lines)
                 and place + length < len(older)
-                and bare_line(lines[start + length]) == older[place + length]
+                and lines[start + length] == older[place + length]
             ):
                 length += 1
             if length > best.length:
-                best = _Repeat(length, segment, first_line + place)
+                best = _Repeat(length, number, first_line + place)
         return best
 
 
 def _older_holders(log: SessionLog, window: Window, piece: Slice, most: int) -> list[int]:
-    """Whole older slices in the window that hold most of the slice's units."""
+    """Whole older slices in the window that hold most of the slice's units; none of a call: its lines are JSON."""
     shared: Counter[int] = Counter()
     for unit in piece.units:
         for holder in reversed(log.units[unit].holders):
-            if holder != piece.number and window.holds_piece(holder):
+            if holder != piece.number and window.holds_piece(holder) and not _is_call(log, holder):
                 shared[holder] += 1
                 break
     return [number for number, _ in shared.most_common(most)]
+
+
+def _is_call(log: SessionLog, piece: int) -> bool:
+    return log.segments[log.slices[piece].segment].block.kind is BlockKind.TOOL_CALL

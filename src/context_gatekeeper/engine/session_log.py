@@ -12,7 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from context_gatekeeper.core.evidence import argument_texts, evidence_tokens, line_keys, read_evidence, token_runs
+from context_gatekeeper.core.evidence import (
+    argument_texts,
+    evidence_tokens,
+    line_keys,
+    read_evidence,
+    token_runs,
+    unescape_json,
+)
 from context_gatekeeper.core.tokens import MESSAGE_TOKENS, TOOL_CALL_TOKENS, estimate_tokens, image_tokens
 from context_gatekeeper.engine.task_labels import TaskLabels
 from context_gatekeeper.engine.tool_paths import path_argument
@@ -28,6 +35,7 @@ __all__ = [
     "SliceKind",
     "Unit",
     "UnitKind",
+    "readable_text",
     "tool_kind",
     "written_texts",
 ]
@@ -249,7 +257,7 @@ class SessionLog:
     def quoted_units(self, message: AgentMessage) -> set[int]:
         """Units of the message's texts and call arguments that stood earlier in the session.
 
-        A token counts as one; the runs inside it count only where the whole never stood.
+        A token counts whole, where it or a longer one that holds it stood; the runs inside it do not.
         """
         quoted: set[int] = set()
         for text in written_texts(message):
@@ -338,7 +346,9 @@ class SessionLog:
             return [(0, len(text), round(total) + frame)]
         share = total / len(text)
         most_chars = int(SLICE_TOKENS / share)
-        separator = "\n" if block.kind is not BlockKind.TOOL_CALL or "\n" in text else "\\n"
+        separator = "\n"
+        if block.kind is BlockKind.TOOL_CALL and text.count("\\n") > text.count("\n"):
+            separator = "\\n"  # as JSON writes a line break
         spans: list[tuple[int, int, int]] = []
         start = 0
         while start < len(text):
@@ -346,18 +356,14 @@ class SessionLog:
             if end - start > most_chars:
                 end = text.rfind(separator, start, start + most_chars) + len(separator)
                 if end <= start + len(separator) - 1:  # a line longer than a slice
-                    found = text.find(separator, start + most_chars)
+                    found = text.find(separator, max(start, start + most_chars + 1 - len(separator)))
                     end = len(text) if found < 0 else found + len(separator)
             spans.append((start, end, round((end - start) * share) + (0 if start else frame)))
             start = end
         return spans
 
     def _index(self, piece: Slice, block: ContentBlock, start: int, end: int, *, is_users: bool) -> None:
-        text = block.text[start:end]
-        if block.kind is BlockKind.TOOL_CALL:
-            whole = start == 0 and end == len(block.text)
-            text = "\n".join(argument_texts(text)) if whole else text.replace("\\n", "\n").replace('\\"', '"')
-        found = read_evidence(text)
+        found = read_evidence(readable_text(block, start, end))
         numbers: dict[int, None] = {}
         for line in found.lines:
             number = self._hold(line, UnitKind.LINE, piece, is_users)
@@ -385,6 +391,14 @@ class SessionLog:
             piece.newest += 1
         unit.is_users = unit.is_users or is_users
         return number
+
+
+def readable_text(block: ContentBlock, start: int, end: int) -> str:
+    """A stretch of a block as a reader sees it: a call's arguments without their JSON."""
+    text = block.text[start:end]
+    if block.kind is not BlockKind.TOOL_CALL:
+        return text
+    return "\n".join(argument_texts(text)) if (start, end) == (0, len(block.text)) else unescape_json(text)
 
 
 def written_texts(message: AgentMessage) -> list[str]:

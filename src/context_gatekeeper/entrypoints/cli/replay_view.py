@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
 from typing import Any
 
 from context_gatekeeper.core.economics import PRICES_AS_OF
 from context_gatekeeper.entrypoints.cli.call_plot import call_plot
 from context_gatekeeper.entrypoints.cli.face import Face
-from context_gatekeeper.entrypoints.cli.terminal import Tint, columns_for, one_line, pipe_table
+from context_gatekeeper.entrypoints.cli.terminal import Tint, columns_for, facts, one_line, pipe_table
 from context_gatekeeper.replay.report import ReplayReport
 from context_gatekeeper.replay.run import APPEND_ONLY
 
@@ -17,15 +16,21 @@ __all__ = ["NO_PLOT", "percent", "plot_lines", "replay_lines", "times_cheaper"]
 
 NO_PLOT, LONGEST = "none", "longest"
 _HEADER = ("policy", "cheaper", "faults", "coverage", "prompt", "first token", "extra")
-_MORE_HEADER = ("policy", "worst cheaper", "worst faults", "exact lines", "cache reads", "late calls")
-_NOTE_COLUMNS = 80
-_NOTES = (
-    "cheaper: times, than append-only, which sends everything with a perfect cache; prices are ratios as of {as_of}. "
-    "faults: calls that quoted what stood nowhere in their prompt, each charged; exact lines: those that quoted a "
-    "line. coverage: share of what was quoted that was there. prompt: mean tokens. first token: an estimate, uncached "
-    "tokens at {rate:,.0f} a second; no queue, no network. worst: of the sessions. late calls: bill of call 200 over "
-    "that of call 6."
-)
+_MORE_HEADER = ("policy", "worst", "most faults", "by lines", "cached", "late")
+_NOTES = {
+    "cheaper": "times, than append-only: all that was said, with a perfect cache",
+    "faults": "calls that quoted what stood nowhere in their prompt, each charged",
+    "coverage": "share of what was quoted that was there",
+    "prompt": "mean tokens, resident part included",
+    "first token": "estimated: uncached tokens at {rate:,.0f} a second; no queue, no network",
+    "extra": "calls to fetch what was missed, or to write a summary",
+    "worst": "cheaper, for the session that gains least",
+    "most faults": "for the session with the highest share",
+    "by lines": "faults by a whole line",
+    "cached": "share of the prompt tokens that were read from the cache",
+    "late": "bill of call 200 over that of call 6, where a session is as long",
+    "prices": "ratios as of {as_of}",
+}
 _PLOT_COLUMNS = 100
 _PLOTTED_TOGETHER = 6
 """Policies of one plot, append-only among them: more cannot be told apart."""
@@ -33,7 +38,7 @@ _SESSION_COLUMNS = 60
 
 
 def replay_lines(report: ReplayReport, face: Face) -> list[str]:
-    """The comparison in two tables of 80 columns, and what their columns are."""
+    """The comparison in two tables of 80 columns, and what the columns are."""
     result = report.to_dict()
     settings = report.settings
     resident = "as logged" if settings.resident_tokens is None else f"{settings.resident_tokens} tokens"
@@ -46,11 +51,15 @@ def replay_lines(report: ReplayReport, face: Face) -> list[str]:
         "",
         *pipe_table(_MORE_HEADER, [_more_row(name, figures) for name, figures in policies], right="lrrrrr"),
         "",
-        *wrap(_NOTES.format(as_of=PRICES_AS_OF, rate=settings.prefill_rate), columns_for(_NOTE_COLUMNS, beside=0)),
+        *facts({name: note.format(rate=settings.prefill_rate, as_of=PRICES_AS_OF) for name, note in _NOTES.items()}),
         "",
-        f"handles that gave the original bytes: {percent(result['expand_exact'])}",
-        f"prefix breaks outside epochs: {result['prefix_breaks_outside_epochs']}",
-        f"card entries and kept lines not verbatim: {result['unverifiable_card_entries']}",
+        *facts(
+            {
+                "handles that gave the original bytes": percent(result["expand_exact"]),
+                "prefix breaks outside epochs": str(result["prefix_breaks_outside_epochs"]),
+                "card entries and kept lines not verbatim": str(result["unverifiable_card_entries"]),
+            }
+        ),
     ]
 
 
