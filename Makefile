@@ -1,6 +1,6 @@
 # Every target sets up what it needs: only Python >= 3.11, git and make must be there.
 #
-#   make demo     set up, then show real conversations going in and blocks coming out
+#   make demo     set up, then show real conversations going in and blocks coming out, and a real agent session's bill
 #   make test     set up, then run the whole test suite
 #   make check    what CI runs: format, lint, types, layers, spelling, docs, coverage
 #   make bench    speed beside other rankers        make eval    selection quality
@@ -63,10 +63,12 @@ coverage: $(DEV)
 
 bench: $(DEV)
 	$(PYTHON) -m benchmarks select --sizes $(SIZES) --peers $(PEERS)
+	$(PYTHON) -m benchmarks plan
 
 eval: $(DEV)
 	$(VENV)/bin/cgk eval contamination
 	$(VENV)/bin/cgk eval followups
+	$(VENV)/bin/cgk eval agents --data examples/data/coding_session.jsonl.gz --rules all
 
 # The short forms of both are part of `make test`.
 slow-kills: $(DEV)

@@ -243,7 +243,7 @@ def test_a_handle_gives_the_original_bytes_and_nothing_else(cgk: Runner) -> None
 def test_a_pattern_gives_the_lines_around_it(cgk: Runner) -> None:
     shown = cgk("expand", "p11", "--pattern", "TypeError").stdout
     assert shown.splitlines()[0] == "[lines 1-3]"
-    assert "[line 1]" in cgk("expand", "p0", "--pattern", "m.nd", "--regex").stdout
+    assert "[line 1]" in cgk("expand", "p0", "--pattern", "sh.ps", "--regex").stdout
     nothing = cgk("expand", "p11", "--pattern", "zebra")
     assert (nothing.stdout, nothing.stderr) == ("", "note: the pattern occurs nowhere in it\n")
     assert cgk.json("expand", "p11", "--pattern", "TypeError")["slices"][0]["first_line"] == 1

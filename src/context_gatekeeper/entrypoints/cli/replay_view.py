@@ -15,18 +15,18 @@ from context_gatekeeper.replay.run import APPEND_ONLY
 __all__ = ["NO_PLOT", "percent", "plot_lines", "replay_lines", "times_cheaper"]
 
 NO_PLOT, LONGEST = "none", "longest"
-_HEADER = ("policy", "cheaper", "faults", "coverage", "prompt", "first token", "extra")
-_MORE_HEADER = ("policy", "worst", "most faults", "by lines", "cached", "late")
+_HEADER = ("policy", "cheaper", "faults", "coverage", "prompt", "first token")
+_MORE_HEADER = ("policy", "worst", "most faults", "by lines", "extra", "cached", "late")
 _NOTES = {
     "cheaper": "times, than append-only: all that was said, with a perfect cache",
     "faults": "calls that quoted what stood nowhere in their prompt, each charged",
     "coverage": "share of what was quoted that was there",
     "prompt": "mean tokens, resident part included",
     "first token": "estimated: uncached tokens at {rate:,.0f} a second; no queue, no network",
-    "extra": "calls to fetch what was missed, or to write a summary",
     "worst": "cheaper, for the session that gains least",
     "most faults": "for the session with the highest share",
     "by lines": "faults by a whole line",
+    "extra": "calls to fetch what was missed, or to write a summary",
     "cached": "share of the prompt tokens that were read from the cache",
     "late": "bill of call 200 over that of call 6, where a session is as long",
     "prices": "ratios as of {as_of}",
@@ -47,9 +47,9 @@ def replay_lines(report: ReplayReport, face: Face) -> list[str]:
     return [
         face.paint(f"{title}, resident part {resident}", Tint.HIGHLIGHT),
         "",
-        *pipe_table(_HEADER, [_row(name, figures) for name, figures in policies], right="lrrrrrr"),
+        *pipe_table(_HEADER, [_row(name, figures) for name, figures in policies], right="lrrrrr"),
         "",
-        *pipe_table(_MORE_HEADER, [_more_row(name, figures) for name, figures in policies], right="lrrrrr"),
+        *pipe_table(_MORE_HEADER, [_more_row(name, figures) for name, figures in policies], right="lrrrrrr"),
         "",
         *facts({name: note.format(rate=settings.prefill_rate, as_of=PRICES_AS_OF) for name, note in _NOTES.items()}),
         "",
@@ -107,7 +107,6 @@ def _row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
         percent(figures["evidence_coverage"]),
         f"{figures['mean_prompt_tokens']:,.0f}",
         f"{figures['first_token_seconds_estimated']['mean']:.2f} s",
-        f"{figures['extra_calls']:,}",
     )
 
 
@@ -118,6 +117,7 @@ def _more_row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
         times_cheaper(worst["billed_vs_append_only"]),
         percent(worst["faulting_call_share"]),
         percent(figures["hard_faulting_call_share"]),
+        f"{figures['extra_calls']:,}",
         percent(figures["cache_read_share"]),
         "-" if late is None else f"{late:.2f}",
     )
