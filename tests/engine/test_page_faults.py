@@ -38,7 +38,7 @@ def desk_with(*texts: str, params: object = None, digest: str | None = "") -> tu
 def test_a_handle_brings_its_block_back(by_user: bool) -> None:
     desk, (block,) = desk_with(RETRY)
     (fault,) = desk.find(f"expand p{block} please", by_user=by_user)
-    assert (fault.pieces, fault.handle, fault.score) == (desk.pieces(block), "p0", 1.0)
+    assert (fault.pieces, fault.handle, fault.share) == (desk.pieces(block), "p0", 1.0)
     assert (fault.trigger, fault.kind) == (FaultTrigger.HANDLE, FaultKind.MINOR)
     assert fault.tokens == sum(desk.log.slices[piece].tokens for piece in fault.pieces)
 
@@ -58,7 +58,7 @@ def test_a_handle_without_a_page_is_unresolved_and_stands_last() -> None:
     desk, _ = desk_with(RETRY)
     known, unknown = desk.find("see p900 and p0")
     assert (known.pieces, unknown.pieces) == (desk.pieces(0), ())
-    assert (unknown.kind, unknown.handle, unknown.score) == (FaultKind.UNRESOLVED, "p900", 0.0)
+    assert (unknown.kind, unknown.handle, unknown.share) == (FaultKind.UNRESOLVED, "p900", 0.0)
     assert "blocks" in unknown.reason
 
 
@@ -180,7 +180,7 @@ def test_words_on_the_past_bring_back_the_page_they_are_about(page: str, text: s
     desk, (block,) = desk_with(page)
     (fault,) = desk.find(text, by_user=by_user)
     assert (fault.pieces, fault.trigger) == (desk.pieces(block), FaultTrigger.PAST)
-    assert 0.45 <= fault.score <= 1.0
+    assert 0.45 <= fault.share <= 1.0
 
 
 def test_only_the_sentence_that_points_back_is_looked_for() -> None:
@@ -420,4 +420,4 @@ def test_whatever_is_written_the_quota_holds_and_only_pages_outside_are_found(
         pieces = [piece for fault in found for piece in fault.pieces]
         assert len(set(pieces)) == len(pieces)
         assert not any(map(desk.window.holds_piece, pieces))
-        assert all(0.0 < fault.score <= 1.0 for fault in found if fault.pieces)
+        assert all(0.0 < fault.share <= 1.0 for fault in found if fault.pieces)

@@ -102,7 +102,7 @@ class PageFault:
     """Of these slices; as it was written when there is no such page."""
     trigger: FaultTrigger
     kind: FaultKind
-    score: float
+    share: float
     """1 for a handle, else the share of the reference's weight that the page holds, in (0, 1]; 0 when unresolved."""
     reason: str
     """In words, without any of the text's."""
@@ -121,7 +121,7 @@ class PageFault:
             "pages": [self.handle],
             "trigger": self.trigger.value,
             "kind": self.kind.value,
-            "score": round(self.score, 3),
+            "share": round(self.share, 3),
             "reason": self.reason,
             "turn": self.turn,
             "tokens": self.tokens,
@@ -137,7 +137,7 @@ class _Claim:
 
     pieces: tuple[int, ...]
     trigger: FaultTrigger
-    score: float
+    share: float
     reason: str
     written: str = ""
     """The handle of a page that there is not."""
@@ -407,7 +407,7 @@ class PageFaults:
             " ".join(handle_ranges(log, pieces)),
             claim.trigger,
             FaultKind.MINOR if has_view else FaultKind.MAJOR,
-            claim.score,
+            claim.share,
             f"{claim.reason}; {told}" if told else claim.reason,
             turn,
             sum(log.slices[piece].tokens for piece in pieces),

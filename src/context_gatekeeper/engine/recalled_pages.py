@@ -30,7 +30,7 @@ class RecalledPage:
     """A page that a recall found."""
 
     item: RecalledItem
-    score: float
+    strength: float
     """Comparable inside one result only; > 0."""
     ordinal: int
     time: float | None
@@ -43,7 +43,7 @@ class RecalledPage:
             "handle": item.handle,
             "session": item.session,
             "ordinal": self.ordinal,
-            "score": self.score,
+            "score": self.strength,
             "kind": item.kind.value,
             "provenance": item.provenance.value if item.provenance else "",
             "tool": item.tool,
@@ -59,7 +59,7 @@ class RecalledPage:
 @dataclass(slots=True)
 class _Found:
     page: Page
-    score: float
+    strength: float
     copies: int = 1
 
 
@@ -96,7 +96,7 @@ def recalled_pages(
             superseded_by,
             changed_by,
         )
-        recalled.append(RecalledPage(item, one.score, page.ordinal, page.time))
+        recalled.append(RecalledPage(item, one.strength, page.ordinal, page.time))
     return tuple(recalled)
 
 
