@@ -50,6 +50,7 @@ def test_a_chinese_sentence_is_a_line_and_no_token() -> None:
         ("version 14.2.1.0 of it", {"14.2.1.0"}),
         ("ab.c", set()),
         ("打开 docs/上下文工程_方案.md 看看", {"docs/上下文工程_方案.md"}),
+        ("看看订单导出的脚本说明.md", {"看看订单导出的脚本说明.md"}),
         ("snake_case_name.", {"snake_case_name"}),
         ("x" * 200 + "_" + "y" * 200, set()),
     ],
@@ -125,3 +126,64 @@ def test_a_listing_is_read_without_its_numbers_and_other_numbers_stay() -> None:
 def test_escapes_of_json_are_read_and_broken_ones_stay() -> None:
     assert unescape_json('a\\nb \\u00e9 \\ud83d\\ude00 \\"x\\"') == 'a\nb é 😀 "x"'
     assert unescape_json("\\x \\") == "\\x \\"
+
+
+def test_a_name_amid_letters_of_another_script_is_found() -> None:
+    assert "src/orders/export_all.py" in evidence_tokens("请修改src/orders/export_all.py里的函数")
+    assert "getUserById" in evidence_tokens("调用getUserById即可")
+    assert evidence_tokens("使用ordinary这个词") == []
+
+
+def test_a_numbered_line_that_is_short_without_its_number_is_compared_whole_only() -> None:
+    line = "path/to/file.py:120: too short here"
+    assert line_keys(line) == (line,)
+
+
+def test_a_number_is_taken_off_in_front_of_text_that_looks_numbered_itself() -> None:
+    inner = "retry-3: wait for the queue of orders to drain"
+    assert inner in line_keys(f"   12→{inner}")
+
+
+NAMES = st.text("ab1_.:/-~@Z", max_size=40)
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=60)
+
+
+@given(NAMES)
+def test_runs_stand_in_their_token_and_have_no_runs_of_their_own_beyond_it(name: str) -> None:
+    for token in evidence_tokens(name):
+        runs = token_runs(token)
+        assert runs[0] == token
+        assert len(runs) == len(set(runs))
+        for run in runs:
+            assert run in token
+            assert set(token_runs(run)) <= set(runs)
+
+
+@given(NAMES)
+def test_halves_are_what_stands_before_and_behind_a_border(name: str) -> None:
+    for left, right in token_halves(name):
+        assert left
+        assert right
+        assert left in name
+        assert right in name
+
+
+@given(WORDS, st.integers(1, 99_999), st.sampled_from(["   {}→{}", "{}\t{}", "src/a.py:{}:{}"]))
+def test_a_line_in_a_listing_has_the_keys_of_the_line_alone(words: str, number: int, frame: str) -> None:
+    line = f"x {words}"
+    assert set(line_keys(line)[:1]) <= set(line_keys(frame.format(number, line)))
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n")), min_size=2), st.integers(1, 9999))
+def test_a_listing_is_the_file_but_for_blanks_at_the_ends_of_lines(lines: list[str], first: int) -> None:
+    listing = [f"{number:6}→{line}" for number, line in enumerate(lines, first)]
+    assert plain_lines(listing) == [line.rstrip() for line in lines]
+
+
+@given(st.text(), st.data())
+def test_pieces_of_json_read_apart_are_the_text_read_as_a_whole(text: str, data: st.DataObject) -> None:
+    stretch = json.dumps(text)[1:-1]
+    assert unescape_json(stretch) == text
+    places = [0, *(place + 2 for place in range(len(stretch)) if stretch.startswith("\\n", place))]
+    cut = data.draw(st.sampled_from(places))
+    assert unescape_json(stretch[:cut]) + unescape_json(stretch[cut:]) == text

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from context_gatekeeper.core.economics import PRICES
+from context_gatekeeper.core.economics import PRICES, PriceProfile, fault_price
 from context_gatekeeper.core.ledger import NetLedger, PromptCache
 
 ANTHROPIC = PRICES["anthropic-5m"]
@@ -46,3 +48,39 @@ def test_the_ledger_pays_from_its_savings_and_a_small_overdraft() -> None:
     assert ledger.can_afford(110.0, 0.01)
     assert not ledger.can_afford(110.5, 0.01)
     assert not NetLedger().can_afford(1.0, 0.5)
+
+
+PROFILES = st.sampled_from(sorted(PRICES)).map(PRICES.__getitem__)
+TOKENS = st.integers(0, 200_000)
+
+
+@given(PROFILES, TOKENS, TOKENS)
+def test_the_bill_of_one_missing_page_is_the_price_that_the_planner_reckons_with(
+    prices: PriceProfile, prompt: int, page: int
+) -> None:
+    assert PromptCache(prices).fault(prompt, page, 1) == pytest.approx(fault_price(prices, prompt, page))
+
+
+@given(PROFILES, TOKENS, st.floats(0, 1), st.floats(0, 1))
+def test_a_living_cache_never_makes_a_call_dearer_and_nothing_is_billed_twice(
+    prices: PriceProfile, prompt: int, known: float, volatile: float
+) -> None:
+    common, tail = int(prompt * known), int(prompt * volatile)
+    alive, cold = PromptCache(prices), PromptCache(prices)
+    warm_units = alive.call(prompt, common, is_cold=False)
+    assert warm_units <= cold.call(prompt, common, is_cold=True)
+    assert alive.bill.prompt_tokens == prompt
+    assert alive.bill.read_tokens in (0, common)
+    units = PromptCache(prices).call(prompt, common, is_cold=False, volatile_tokens=tail)
+    assert units >= prompt * min(prices.read, prices.write, 1.0)
+
+
+@given(st.lists(st.tuples(TOKENS, st.booleans())))
+def test_the_bill_is_the_sum_of_what_each_call_was_told_to_cost(calls: list[tuple[int, bool]]) -> None:
+    cache, told = PromptCache(ANTHROPIC), 0.0
+    for prompt, faults in calls:
+        told += cache.call(prompt, prompt // 2, is_cold=False)
+        if faults:
+            told += cache.fault(prompt, 400, 2)
+    assert cache.bill.units == pytest.approx(told)
+    assert (cache.bill.calls, cache.bill.extra_calls) == (len(calls), sum(faults for _, faults in calls))

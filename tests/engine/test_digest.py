@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from context_gatekeeper.core.block_handles import parse_block_handle
 from context_gatekeeper.core.economics import PRICES
+from context_gatekeeper.core.handles import RangeUnit
 from context_gatekeeper.core.tokens import TOOL_CALL_TOKENS
 from context_gatekeeper.engine.citation import CitationModel
 from context_gatekeeper.engine.digest import DIGEST_PARAMS, DigestMaker, handle_ranges, slice_text, units_in
@@ -37,7 +41,8 @@ class Bench:
         """Lay the entries anew where those of the slices ``leaving`` leave."""
         entries = self.entries if entries is None else entries
         out = {entry.number for entry in entries if entry.is_whole and entry.pieces[0] in leaving}
-        self.window.replace_all([entry for entry in entries if entry.number not in out])
+        staying = [entry for entry in entries if entry.number not in out and entry.form is not EntryForm.DIGEST]
+        self.window.replace_all(staying)
         laid = self.maker.lay(entries, out, prompt_tokens=30_000, worth=worth)
         self.window.replace_all(laid)
         return laid
@@ -105,6 +110,74 @@ def test_old_digests_are_judged_again_and_joined() -> None:
     (digest,) = digests(again)
     assert digest.units == ()
     assert digest.pieces == tuple(range(2, 40))
+
+
+def test_an_old_digest_keeps_the_lines_that_are_still_worth_it() -> None:
+    bench = Bench(coding_session(30).messages, worth_factor=400.0)
+    laid = bench.lay(range(2, 40))
+    again = bench.lay([], laid)
+    assert [entry.text for entry in digests(again)] == [entry.text for entry in digests(laid)]
+
+
+def test_a_slice_that_came_back_and_leaves_again_keeps_its_lines_once() -> None:
+    bench = Bench(coding_session(12).messages, worth_factor=400.0)
+    first = bench.lay(range(2, 8))
+    rich = max((piece for entry in digests(first) for piece in entry.pieces), key=lambda n: len(lines_of(bench, n)))
+    back = bench.window.make(EntryForm.RECALLED, 99, [rich])
+    laid = bench.lay([rich], [*first, back])
+    kept = [line for entry in digests(laid) for line in entry.text.split("\n")[1:]]
+    assert len(kept) == len(set(kept))
+    assert set(kept) >= set(lines_of(bench, rich))
+
+
+def lines_of(bench: Bench, piece: int) -> list[str]:
+    """Lines that a digest of this slice alone would keep."""
+    (digest,) = digests(Bench.lay(bench, [piece], [bench.window.make(EntryForm.RAW, 9, [piece])]))
+    return digest.text.split("\n")[1:]
+
+
+def test_what_has_no_names_leaves_its_handle_all_the_same() -> None:
+    bench = Bench([said("Go."), returned(gave("a", "nothing to see")), answered("Done.")])
+    (digest,) = digests(bench.lay([1]))
+    assert digest.text == "[out: p1]"
+
+
+def named(log: SessionLog, header: str) -> set[tuple[int, int]]:
+    """Every (block, character) that a digest's header names."""
+    places: set[tuple[int, int]] = set()
+    for handle in header.removeprefix("[out: ").removesuffix("]").split(" "):
+        mention = parse_block_handle(handle)
+        assert mention is not None, handle
+        for number in range(mention.first_block, mention.last_block + 1):
+            text = log.segments[number].text
+            start, end = 0, len(text)
+            if mention.unit is RangeUnit.LINES:
+                borders = [0, *(place + 1 for place, char in enumerate(text) if char == "\n"), len(text)]
+                start, end = borders[mention.first - 1], borders[mention.last]
+            elif mention.unit is RangeUnit.CHARACTERS:
+                start, end = mention.first, mention.last
+            places |= {(number, place) for place in range(start, max(end, start + 1))}
+    return places
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(4, 16), st.data())
+def test_headers_name_what_left_and_kept_lines_are_verbatim(calls: int, data: st.DataObject) -> None:
+    long_call = answered(call("w", "Write", file_path="/srv/shop/new.py", content=module_text(99, 60)))
+    bench = Bench([*coding_session(calls).messages, long_call], worth_factor=data.draw(st.sampled_from([1.0, 400.0])))
+    log = bench.log
+    leaving = data.draw(st.sets(st.integers(0, len(log.slices) - 1), min_size=1))
+    laid = bench.lay(sorted(leaving))
+    assert {piece for entry in digests(laid) for piece in entry.pieces} == leaving
+    told: set[tuple[int, int]] = set()
+    for digest in digests(laid):
+        header, *lines = digest.text.split("\n")
+        told |= named(log, header)
+        assert all(line in source(log, digest) for line in lines)
+        assert digest.tokens >= log.count(digest.text)
+    pieces = [log.slices[number] for number in leaving]
+    assert told == {(one.segment, place) for one in pieces for place in range(one.start, max(one.end, one.start + 1))}
+    assert sum(digest.tokens for digest in digests(laid)) <= DIGEST_PARAMS.budget_tokens
 
 
 def test_thinking_alone_leaves_nothing() -> None:

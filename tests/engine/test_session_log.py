@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_gatekeeper.engine.session_log import SLICE_TOKENS, SliceKind, UnitKind, tool_kind, written_texts
+from context_gatekeeper.engine.session_log import (
+    SLICE_TOKENS,
+    SessionLog,
+    SliceKind,
+    UnitKind,
+    readable_text,
+    tool_kind,
+    written_texts,
+)
 from context_gatekeeper.types import AgentMessage, BlockKind, ContentBlock, MessageRole
-from tests.engine.agents import answered, call, gave, returned, said, thinking
+from tests.engine.agents import answered, call, gave, returned, said, system, thinking
 from tests.engine.coding import edit_module, logged, module_text, read_module
 
 
@@ -148,3 +158,93 @@ def test_any_message_can_be_logged(texts: list[str], arguments: str, output: str
     log, added = logged([message, returned(gave("a", output)), message])
     assert all(piece.tokens >= 1 for pieces in added for piece in pieces)
     assert sum(len(pieces) for pieces in added) == len(log.slices)
+
+
+LINES = st.lists(st.text('ab_/.1 \t"\\é看', max_size=90), max_size=80)
+
+
+@given(LINES, st.booleans())
+def test_slices_are_whole_lines_and_at_most_400_tokens_unless_a_line_is_longer(lines: list[str], is_call: bool) -> None:
+    text = json.dumps({"content": "\n".join(lines)}) if is_call else "\n".join(lines)
+    message = answered(call("w", "Write", text)) if is_call else returned(gave("w", text))
+    log = SessionLog(token_factor=4.0)
+    added = log.add_message(message)
+    separator = "\\n" if is_call else "\n"
+    assert "".join(text[piece.start : piece.end] for piece in added) == text
+    for piece in added[:-1]:
+        assert text[: piece.end].endswith(separator)
+    for piece in added:
+        inner = text[piece.start : piece.end].removesuffix(separator)
+        assert piece.tokens <= SLICE_TOKENS + 8 or separator not in inner
+
+
+def test_a_line_that_just_fills_a_slice_ends_it() -> None:
+    """The escaped line break lies across the place where the slice is full."""
+    log = SessionLog(count_tokens=len)
+    for length in range(390, 410):
+        text = json.dumps({"a": "x" * (length - 7) + "\n" + "y" * 380 + "\n" + "z" * 100})
+        added = log.add_message(answered(call(f"c{length}", "Write", text)))
+        assert [text[piece.start : piece.end][-2:] for piece in added[:-1]] == ["\\n"] * (len(added) - 1)
+        assert all(text[piece.start : piece.end].count("\\n") <= 1 for piece in added[:-1])
+
+
+def test_arguments_over_several_lines_are_cut_where_most_breaks_are() -> None:
+    content = module_text(3, 200)
+    log = SessionLog()
+    added = log.add_message(answered(call("w", "Write", json.dumps({"path": "a.py", "content": content}, indent=2))))
+    assert len(added) > 2
+    patch = log.add_message(answered(call("p", "apply_patch", "*** Begin Patch\n" + content)))
+    assert len(patch) > 2
+
+
+def test_a_long_call_is_read_without_the_escapes_of_its_json() -> None:
+    code = "\n".join(
+        f'\tif err := export_orders({line}); err != nil {{ return fmt.Errorf("n") }}' for line in range(60)
+    )
+    message = answered(call("w", "Write", file_path="a.go", content=code))
+    log = SessionLog()
+    added = log.add_message(message)
+    assert len(added) > 2
+    assert log.unit_id('if err := export_orders(31); err != nil { return fmt.Errorf("n") }') is not None
+    block = message.blocks[0]
+    shown = "".join(readable_text(block, piece.start, piece.end) for piece in added)
+    assert code in shown
+
+
+def test_of_two_calls_with_one_id_the_later_is_answered() -> None:
+    log, _ = logged(
+        [
+            answered(call("a", "Read", file_path="old.py")),
+            answered(call("a", "Bash", command="ls"), call("", "Grep", pattern="x")),
+            returned(gave("a", "listing"), gave("", "found nothing")),
+        ]
+    )
+    *_, second, _, of_a, of_none = log.segments
+    assert (of_a.kind, of_a.path, of_none.kind) == (SliceKind.SHELL, "", SliceKind.SEARCH)
+    assert log.call_of(of_a) is second
+
+
+def test_only_a_person_is_marked_as_the_one_who_wrote_something() -> None:
+    log, _ = logged([system("Mind order_rules.py always."), said("Fix order_total.py")])
+    flags = {log.name_of(number): unit.is_users for number, unit in enumerate(log.units)}
+    assert (flags["order_rules.py"], flags["order_total.py"]) == (False, True)
+
+
+@given(st.lists(st.tuples(st.sampled_from("urc"), st.lists(st.integers(0, 30), min_size=1, max_size=6)), max_size=25))
+def test_the_counts_of_slices_and_units_agree(steps: list[tuple[str, list[int]]]) -> None:
+    log = SessionLog()
+    for place, (who, numbers) in enumerate(steps):
+        words = "\n".join(f"total_{number} = compute_the_total_of(module_{number % 7}.py)" for number in numbers)
+        message = {"u": said(words), "r": returned(gave(f"c{place}", words)), "c": answered(words)}[who]
+        stood = set(map(log.name_of, range(len(log.units))))
+        quoted = log.quoted_units(message)
+        assert {log.name_of(unit) for unit in quoted} <= stood
+        log.add_message(message)
+    for number, unit in enumerate(log.units):
+        assert unit.holders == sorted(set(unit.holders))
+        assert all(number in log.slices[holder].units for holder in unit.holders)
+    for piece in log.slices:
+        newest = [unit for unit in piece.units if log.units[unit].holders[-1] == piece.number]
+        assert piece.newest == len(newest)
+        assert piece.line_citations <= piece.citations
+        assert (piece.last_cited >= 0) == (piece.citations > 0)

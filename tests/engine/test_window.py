@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from context_gatekeeper.engine.session_log import SessionLog
 from context_gatekeeper.engine.window import EntryForm, Window
 from tests.engine.agents import answered, gave, returned
@@ -71,3 +74,45 @@ def test_an_empty_answer_is_an_entry_too() -> None:
     window = Window(log)
     window.append(window.make(EntryForm.RAW, added[0][0].tokens, [0]))
     assert window.tokens == added[0][0].tokens
+
+
+def test_halves_that_are_bare_words_compose_a_name_only_when_words_count() -> None:
+    log, window = window_of("cd /srv/shop/backend", "order_service.py: 3 lines", "/srv/shop/backend/order_service.py")
+    folder, name = unit(log, "srv/shop/backend"), unit(log, "order_service.py")
+    window.append(window.make(EntryForm.DIGEST, 9, [0, 1], [folder], [name]))
+    whole = unit(log, "srv/shop/backend/order_service.py")
+    assert not window.holds(whole)
+    assert window.holds(whole, by_words=True)
+
+
+def test_the_list_that_a_window_was_laid_from_is_not_its_own() -> None:
+    _, window = window_of("text")
+    entries = [window.make(EntryForm.RAW, 3, [0])]
+    window.replace_all(entries)
+    window.append(window.make(EntryForm.NOTE, 4))
+    assert (len(entries), window.tokens) == (1, 7)
+
+
+FORMS = st.sampled_from(list(EntryForm))
+
+
+@given(st.lists(st.tuples(FORMS, st.sets(st.integers(0, 3)), st.sets(st.integers(0, 3)), st.booleans()), max_size=12))
+def test_a_window_holds_what_its_entries_hold(
+    steps: list[tuple[EntryForm, set[int], set[int], bool]],
+) -> None:
+    names = [f"order_item_{number}" for number in range(4)]
+    log, window = window_of(*names)
+    units = [unit(log, name) for name in names]
+    for form, pieces, shown, lays_anew in steps:
+        entry = window.make(form, 5, pieces, [units[number] for number in shown])
+        if lays_anew:
+            window.replace_all([*window.entries[::2], entry])
+        else:
+            window.append(entry)
+        whole = {piece for one in window.entries if one.is_whole for piece in one.pieces}
+        read = {number for one in window.entries for number in one.units}
+        assert window.tokens == 5 * len(window.entries)
+        assert [window.holds_piece(piece) for piece in range(4)] == [piece in whole for piece in range(4)]
+        assert [window.holds(one) for one in units] == [
+            number in whole or one in read for number, one in enumerate(units)
+        ]

@@ -81,7 +81,7 @@ class DigestMaker:
     ) -> list[Entry]:
         """The changed stretch of a window: entries that stay, and digests where entries leave.
 
-        The window holds what stays, and nothing of what leaves.
+        The window holds what stays, and nothing of what leaves; old digests of the stretch leave too.
 
         Args:
             changed: entries from the first change on, in order.

@@ -17,6 +17,7 @@ from context_gatekeeper.core.economics import PriceProfile, call_price, fault_pr
 from context_gatekeeper.core.heat import FaultHistory
 from context_gatekeeper.core.ledger import NetLedger
 from context_gatekeeper.core.slimming import head_view, should_slim_at_birth
+from context_gatekeeper.core.tokens import MESSAGE_TOKENS
 from context_gatekeeper.engine.citation import CitationModel
 from context_gatekeeper.engine.digest import DigestMaker, handle_ranges, units_in
 from context_gatekeeper.engine.plan import ContextPlan, PlannedDeparture, PlannedEntry
@@ -399,7 +400,7 @@ class Pager:
         if view is None:
             return None
         units = dict.fromkeys(unit for line in view.text.split("\n") for unit in units_in(self._log, line))
-        tokens = self._log.count(view.text)
+        tokens = self._log.count(view.text) + MESSAGE_TOKENS
         return self.window.make(EntryForm.HEAD, tokens, segment.slices, units, text=view.text)
 
     def _worth(self, number: int) -> float:

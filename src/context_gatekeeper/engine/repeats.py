@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from context_gatekeeper.core.evidence import plain_lines
+from context_gatekeeper.core.tokens import MESSAGE_TOKENS
 from context_gatekeeper.engine.digest import slice_text, units_in
 from context_gatekeeper.engine.session_log import OUTPUT_KINDS, SessionLog, Slice, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
@@ -82,7 +83,7 @@ def reference_to_window(
             kept += stretch
             shown += stretch
     text = "\n".join(kept)
-    tokens = log.count(text)
+    tokens = log.count(text) + (0 if piece.start else MESSAGE_TOKENS)
     if tokens > params.most_share * piece.tokens:
         return None
     units = dict.fromkeys(unit for line in shown for unit in units_in(log, line))

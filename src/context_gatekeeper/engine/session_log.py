@@ -304,13 +304,14 @@ class SessionLog:
             spans = [(0, 0, image_tokens())]
         else:
             spans = self._spans(block)
+        is_typed = message.role is MessageRole.USER and not message.origin
         added = []
         for start, end, tokens in spans:
             piece = Slice(len(self.slices), segment.number, start, end, max(1, tokens), self.calls)
             self.slices.append(piece)
             segment.slices.append(piece.number)
             if end > start and kind is not SliceKind.THINKING:
-                self._index(piece, block, start, end, is_users=kind is SliceKind.USER and not message.origin)
+                self._index(piece, block, start, end, is_users=is_typed)
             added.append(piece)
         return added
 

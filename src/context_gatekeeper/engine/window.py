@@ -81,14 +81,14 @@ class Window:
         self.entries.append(entry)
         self._count(entry)
 
-    def replace_all(self, entries: list[Entry]) -> None:
+    def replace_all(self, entries: Iterable[Entry]) -> None:
         """Lay the window anew."""
-        self.entries = entries
+        self.entries = list(entries)
         self.tokens = 0
         self._whole.clear()
         self._shown.clear()
         self._words.clear()
-        for entry in entries:
+        for entry in self.entries:
             self._count(entry)
 
     def holds_piece(self, piece: int) -> bool:
