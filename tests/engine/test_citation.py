@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
 
 from context_gatekeeper.core.tables import citation_rows
 from context_gatekeeper.engine.citation import (
@@ -15,6 +16,7 @@ from context_gatekeeper.engine.citation import (
 from context_gatekeeper.engine.session_log import SliceKind
 from tests.engine.agents import answered, gave, returned, said
 from tests.engine.coding import coding_session, edit_module, logged, read_module
+from tests.engine.random_sessions import STEPS, session_messages
 
 
 def test_the_tables_have_a_weight_for_every_row() -> None:
@@ -73,3 +75,31 @@ def test_failed_results_and_places_in_a_block_have_rows_of_their_own() -> None:
     log, _ = logged([returned(gave("a", "broken " * 3000 + "\n" + "x y\n" * 900, "Bash", is_error=True))])
     rows = {slice_features(log, log.slices[number]) for number in log.segments[0].slices}
     assert len(rows) > 1
+
+
+def test_a_probability_is_kept_until_the_next_call() -> None:
+    log, _ = logged([said("Go."), *read_module(1)])
+    model = CitationModel(log)
+    piece = log.slices[log.segments[3].slices[0]]
+    chance = model.slice_probabilities(piece)
+    log.add_message(returned(gave("late", "total_1_3 came again")))
+    assert model.slice_probabilities(piece) is chance
+    log.add_message(answered("Hm."))
+    assert model.slice_probabilities(piece) is not chance
+
+
+@settings(max_examples=25, deadline=None)
+@given(STEPS)
+def test_whatever_happens_every_part_has_one_row_and_every_chance_is_one(steps: list[tuple[str, int, int]]) -> None:
+    log, _ = logged(session_messages(steps))
+    model = CitationModel(log)
+    for piece in log.slices:
+        rows = slice_features(log, piece)
+        assert list(rows) == sorted(set(rows))
+        assert rows[-1] < SLICE_TABLE_SIZE
+        assert all(0 < chance < 1 for chance in model.slice_probabilities(piece))
+    for number, unit in enumerate(log.units):
+        rows = unit_features(log, unit, log.name_of(number))
+        assert list(rows) == sorted(set(rows))
+        assert rows[-1] < UNIT_TABLE_SIZE
+        assert 0 < model.unit_probability(number) < 1

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
 from context_gatekeeper.core.evidence import plain_lines
-from context_gatekeeper.engine.repeats import reference_to_window
+from context_gatekeeper.engine.repeats import REPEAT_PARAMS, reference_to_window
 from context_gatekeeper.engine.session_log import SessionLog
 from context_gatekeeper.engine.window import EntryForm, Window
 from context_gatekeeper.types import AgentMessage
-from tests.engine.agents import answered, gave, returned, said
+from tests.engine.agents import answered, call, gave, returned, said
 from tests.engine.coding import logged, module_text, read_module
 
 _REFERENCE = re.compile(r"\[= p(\d+)#L(\d+)-(\d+)\]")
@@ -76,3 +78,81 @@ def test_nothing_else_is_referred_to(second: AgentMessage) -> None:
 def test_what_is_not_in_the_window_is_not_referred_to() -> None:
     first, second = (returned(gave(name, module_text(1, 20), "Read")) for name in ("a", "b"))
     assert last_added(first, second, whole=False)[2] == [None]
+
+
+def test_a_stretch_that_is_indented_anew_is_sent_whole() -> None:
+    body = [f"total_{line} = compute_the_total_of(module, {line})" for line in range(20)]
+    first = returned(gave("a", "\n".join(body), "Read"))
+    deeper = returned(gave("b", "\n".join(f"    {line}" for line in body), "Read"))
+    assert last_added(first, deeper)[2] == [None]
+
+
+def test_sizes_in_front_of_names_are_no_line_numbers() -> None:
+    names = [f"reports/sales_of_the_year_{number}.csv" for number in range(30)]
+    before, after = (
+        returned(gave(name, "\n".join(f"{size + 3 * place}\t{one}" for place, one in enumerate(names)), "Bash"))
+        for name, size in (("a", 100), ("b", 500))
+    )
+    assert set(last_added(before, after)[2]) == {None}
+
+
+def test_a_call_is_not_referred_to_because_its_lines_are_json() -> None:
+    text = module_text(1, 20)
+    written = answered(call("w", "Write", file_path="a.py", content=text))
+    assert last_added(written, returned(gave("r", text, "Read")))[2] == [None]
+
+
+def test_only_slices_that_are_referred_to_are_rested_on() -> None:
+    one, two = module_text(1, 20), module_text(2, 20)
+    name = two.split(" ")[0]
+    log, _, (found,) = last_added(
+        returned(gave("a", one, "Read")),
+        returned(gave("b", two, "Read")),
+        returned(gave("c", f"{one}\n{name}", "Read")),
+    )
+    assert found is not None
+    assert found.rests_on == (0,)  # type: ignore[attr-defined]
+    assert log.segments[0].slices == [0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 60), max_size=60), min_size=1, max_size=4),
+    st.lists(st.integers(0, 60), min_size=8, max_size=90),
+    st.booleans(),
+)
+def test_references_put_together_with_what_is_sent_are_the_new_text(
+    older: list[list[int]], newer: list[int], is_listing: bool
+) -> None:
+    def text(numbers: list[int], first: int) -> str:
+        lines = ["" if number > 57 else f"\ttotal_{number} = compute_the_total_of({number})" for number in numbers]
+        return (
+            "\n".join(f"{place:5}→{line}" for place, line in enumerate(lines, first))
+            if is_listing
+            else "\n".join(lines)
+        )
+
+    messages = [returned(gave(f"c{place}", text(numbers, 1), "Read")) for place, numbers in enumerate(older)]
+    log, _, found = last_added(*messages, returned(gave("new", text(newer, 40), "Read")))
+    segment = log.segments[-1]
+    for reference, number in zip(found, segment.slices, strict=True):
+        if reference is None:
+            continue
+        entry = reference.entry  # type: ignore[attr-defined]
+        piece = log.slices[number]
+        sent = segment.text[piece.start : piece.end].removesuffix("\n").split("\n")
+        told: list[str] = []
+        for line in entry.text.split("\n"):
+            if (match := _REFERENCE.fullmatch(line)) is None:
+                told.append(plain_lines(sent)[len(told)])
+                assert line in sent
+                continue
+            block, first, last = (int(group) for group in match.groups())
+            run = plain_lines(log.segments[block].text.split("\n"))[first - 1 : last]
+            assert len(run) == last - first + 1
+            size = sum(len(one) + 1 for one in sent[len(told) : len(told) + len(run)])
+            assert size * piece.tokens / (piece.end - piece.start) >= REPEAT_PARAMS.least_run_tokens
+            told += run
+        event("a reference")
+        assert told == plain_lines(sent)
+        assert entry.tokens <= 0.6 * piece.tokens
