@@ -173,6 +173,19 @@ def test_huge_machine_output_is_a_head_with_a_handle_and_file_reads_are_not() ->
     assert EntryForm.HEAD not in forms(paged([said("Read it."), *read])[1])
 
 
+def test_a_huge_failure_of_which_a_head_would_show_nothing_is_sent_whole() -> None:
+    failed = [answered(call("b", "Bash", command="make")), returned(gave("b", "\0" * 20_000, "Bash", is_error=True))]
+    log, pager, _ = paged([said("Build it."), *failed])
+    assert EntryForm.HEAD not in forms(pager)
+    assert pager.window.holds_piece(log.segments[2].slices[0])
+
+
+def test_a_digest_with_lines_says_so_in_the_plan() -> None:
+    _, pager, _ = paged(list(coding_session(40).messages), replace(EAGER, fault_price_factor=0.3))
+    told = {entry.reason for entry in pager.plan().entries if entry.form == "digest"}
+    assert "left, but for lines likely to be needed" in told
+
+
 def test_thinking_leaves_first_and_without_a_trace() -> None:
     messages = [said("Go.")]
     for number in range(12):

@@ -80,6 +80,12 @@ def test_what_is_not_in_the_window_is_not_referred_to() -> None:
     assert last_added(first, second, whole=False)[2] == [None]
 
 
+def test_lines_that_stand_everywhere_do_not_hide_a_repeat() -> None:
+    text = module_text(1, 30).replace("\n", "\n\n")
+    _, _, found = last_added(returned(gave("a", text, "Read")), returned(gave("b", f"\n{text}", "Read")))
+    assert any(reference is not None for reference in found)
+
+
 def test_a_stretch_that_is_indented_anew_is_sent_whole() -> None:
     body = [f"total_{line} = compute_the_total_of(module, {line})" for line in range(20)]
     first = returned(gave("a", "\n".join(body), "Read"))
