@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.agent_corpus import made_session
 from benchmarks.timing import percentile
 from context_gatekeeper.core.economics import PRICES, PriceProfile
-from context_gatekeeper.engine.pager import OURS, PagerParams
+from context_gatekeeper.engine.pager_params import OURS, PagerParams
 from context_gatekeeper.engine.session_log import SessionLog, Slice
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.replay.policies import Ours, Request

@@ -15,9 +15,6 @@ from context_gatekeeper.core.heat import (
     Heat,
     HeatEvent,
     HeatParams,
-    PageStanding,
-    coldest_first,
-    is_protected,
     is_thrashing,
     touched,
 )
@@ -113,40 +110,6 @@ def test_heat_is_bounded_never_negative_and_survives_json(steps: list[tuple[Heat
 def test_a_goal_turn_survives_json() -> None:
     heat = heated((HeatEvent.GOAL_ACTIVE, 7))
     assert Heat.from_dict(json.loads(json.dumps(heat.to_dict()))) == heat
-
-
-# -- who may leave ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "standing",
-    [
-        PageStanding(COLD, 0, is_pinned=True),
-        PageStanding(COLD, 0, has_open_error=True),
-        PageStanding(COLD, 0, serves_active_goal=True),
-        PageStanding(COLD, 19),
-        PageStanding(COLD, 20),
-        PageStanding(COLD, 0, resident_until=20),
-    ],
-)
-def test_pinned_recent_failing_goal_and_resident_pages_are_protected(standing: PageStanding) -> None:
-    assert is_protected(standing, 20)
-
-
-@pytest.mark.parametrize("standing", [PageStanding(COLD, 18), PageStanding(COLD, 0, resident_until=19)])
-def test_an_older_page_without_a_claim_may_leave(standing: PageStanding) -> None:
-    assert not is_protected(standing, 20)
-
-
-def test_the_coldest_page_leaves_first_and_of_equals_the_older() -> None:
-    warm = heated((HeatEvent.HANDLE_READ, 5))
-    pages = {
-        "warm": PageStanding(warm, 2),
-        "newer": PageStanding(COLD, 6),
-        "older": PageStanding(COLD, 1),
-        "pinned": PageStanding(COLD, 0, is_pinned=True),
-    }
-    assert coldest_first(pages, 20) == ["older", "newer", "warm"]
 
 
 # -- thrashing --------------------------------------------------------------------------------------

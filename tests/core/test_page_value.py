@@ -20,7 +20,6 @@ from context_gatekeeper.core.page_value import (
     page_value,
     readable_text,
     relevance,
-    takes_the_place,
 )
 from tests.core.texts import ANY_TEXT, STORMS
 
@@ -202,14 +201,7 @@ def test_recency_only_breaks_ties() -> None:
     assert page_value(0.8, 1.0, PageForm.RAW, turns_ago=-4).recency == 0.2
 
 
-def test_a_newcomer_must_be_a_fifth_better_so_that_the_order_does_not_flip_each_turn() -> None:
-    running = page_value(0.5, 0.9, PageForm.RAW)
-    assert not takes_the_place(page_value(0.6, 0.9, PageForm.RAW), running)
-    assert takes_the_place(page_value(0.61, 0.9, PageForm.RAW), running)
-    assert not takes_the_place(running, running)
-
-
 def test_the_numbers_can_be_set() -> None:
-    params = PageValueParams(most_anchors=1, same_task=0.5, newcomer_lead=1.0)
+    params = PageValueParams(most_anchors=1, same_task=0.5)
     assert list(page_anchors("alpha beta", even, params)) == ["alpha"]
     assert relevance(0.0, PageTies(same_task=True), params) == 0.5

@@ -9,6 +9,7 @@ import pytest
 from context_gatekeeper.core.economics import FAULT_CALL_TOKENS, FAULT_FRAME_TOKENS, PRICES
 from context_gatekeeper.core.ledger import Bill
 from context_gatekeeper.engine.session_log import SessionLog, Slice
+from context_gatekeeper.replay.catalogue import policy_makers
 from context_gatekeeper.replay.figures import SessionFigures, first_token_seconds, policy_figures
 from context_gatekeeper.replay.policies import SlidingWindow
 from context_gatekeeper.replay.run import APPEND_ONLY, ReplayOptions, ReplaySession, replay_session
@@ -19,7 +20,7 @@ ANTHROPIC = PRICES["anthropic-5m"]
 RESIDENT = 8000
 
 
-def figures(name: str = "one", *, units: list[float], **values: int) -> SessionFigures:
+def figures(name: str = "one", *, units: list[float], **values: int | None) -> SessionFigures:
     """One session's figures; its bill is the sum of the calls."""
     bill = Bill(units=sum(units), calls=len(units))
     listed = SessionFigures(name, bill, list(units), [1000] * len(units), call_uncached=[100] * len(units))
@@ -113,6 +114,21 @@ def test_ratios_are_ratios_of_sums_and_shares_are_over_all_calls() -> None:
     assert told["cache_read_share"] == pytest.approx(3500 / 8000)
     assert told["billed_units"] == 420
     assert told["uncached_tokens_a_call"] == 100.0
+
+
+def test_a_share_of_other_tasks_is_null_where_nothing_is_sent_whole() -> None:
+    listed = [figures("a", units=[1.0], prompt_tokens=100, other_task_tokens=None) for _ in range(2)]
+    assert policy_figures(listed, listed)["other_task_share"] is None
+    session = session_of(user("Go on."), answer("Yes."), user("And on."), answer("Yes again."))
+    makers = policy_makers(["clairvoyant-seen", "mask-60k"], session, ANTHROPIC)
+    found, _, _ = replay_session(ReplaySession(session), makers, ReplayOptions(ANTHROPIC, RESIDENT))
+    told = {name: policy_figures([one], [found[APPEND_ONLY]]) for name, one in found.items()}
+    assert {name: one["other_task_share"] for name, one in told.items()} == {
+        APPEND_ONLY: 0.0,
+        "clairvoyant-seen": None,
+        "mask-60k": 0.0,
+    }
+    assert [one["refetched_hot_pages"] for one in told.values()] == [0, 0, 0]
 
 
 def test_the_worst_session_is_the_lowest_ratio_and_the_highest_share() -> None:

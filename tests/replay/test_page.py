@@ -139,12 +139,59 @@ def test_a_page_is_written_and_written_over(tmp_path: Path) -> None:
 def test_a_page_behind_a_link_is_written_where_the_link_leads(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     target = tmp_path / "there" / "page.html"
-    target.write_text("old")
+    write_page(report(fault_price=2.0), target)
+    old = target.read_text("utf-8")
     link = tmp_path / "link.html"
     link.symlink_to(target)
     write_page(report(), link)
     assert link.is_symlink()
-    assert target.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert target.read_text("utf-8") == page_text(report()) != old
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b'{"id": "one"}\n', b"\x1f\x8b\x08packed", b"<!DOCTYPE html>\n<html>a page of somebody else</html>", b"\xff"],
+    ids=["nothing", "a session", "a packed one", "another page", "bytes"],
+)
+def test_a_file_that_is_no_page_of_a_replay_is_never_written_over(tmp_path: Path, content: bytes) -> None:
+    place = tmp_path / "kept"
+    place.write_bytes(content)
+    (tmp_path / "link").symlink_to(place)
+    os.link(place, tmp_path / "twin")
+    for name in ("kept", "link", "twin"):
+        with pytest.raises(ConfigError, match=r"another file stands there.+; name another file, or move"):
+            check_page_place(tmp_path / name)
+        with pytest.raises(ConfigError, match="another file stands there"):
+            write_page(report(), tmp_path / name)
+    assert place.read_bytes() == content
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["kept", "link", "twin"]
+
+
+def test_a_page_takes_the_place_of_no_input_whatever_name_leads_there(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    session = tmp_path / "session"
+    write_page(report(), session)  # even a file that begins as a page does
+    (tmp_path / "link").symlink_to(session)
+    os.link(session, tmp_path / "twin")
+    named = [tmp_path / "session", tmp_path / "inner" / ".." / "session", tmp_path / "link", tmp_path / "twin"]
+    for page in named:
+        for given in named:
+            with pytest.raises(ConfigError, match=r"it is a file to be replayed, which would be lost"):
+                check_page_place(page, [tmp_path / "gone", tmp_path / ("n" * 300), given])
+    check_page_place(session, [tmp_path / "gone"])
+    check_page_place(tmp_path / "new.html", [session])
+
+
+def test_a_page_that_cannot_be_read_is_not_written_over(tmp_path: Path) -> None:
+    place = tmp_path / "page.html"
+    write_page(report(), place)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        with pytest.raises(ConfigError, match="what stands there cannot be read"):
+            check_page_place(place)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(tmp_path: Path) -> None:
@@ -166,7 +213,8 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(tmp_path: 
 
 def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
     place = tmp_path / "page.html"
-    place.write_text("old")
+    write_page(report(fault_price=2.0), place)
+    old = place.read_text("utf-8")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
@@ -174,4 +222,4 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> Non
             write_page(report(), place)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert [one.read_text() for one in tmp_path.iterdir()] == ["old"]
+    assert [one.read_text("utf-8") for one in tmp_path.iterdir()] == [old]

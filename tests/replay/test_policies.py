@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from context_gatekeeper.core.economics import PRICES
-from context_gatekeeper.engine.pager import OURS
+from context_gatekeeper.engine.pager_params import OURS
 from context_gatekeeper.engine.session_log import SessionLog
 from context_gatekeeper.engine.window import EntryForm
 from context_gatekeeper.replay.policies import (

@@ -8,7 +8,7 @@ import pytest
 
 from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.core.tokens import estimate_tokens
-from context_gatekeeper.engine.pager import PagerParams
+from context_gatekeeper.engine.pager_params import PagerParams
 from context_gatekeeper.engine.session_log import SessionLog
 from context_gatekeeper.replay.figures import SessionFigures
 from context_gatekeeper.replay.policies import Ours
@@ -168,8 +168,8 @@ def test_assistant_messages_that_no_model_wrote_are_no_calls() -> None:
 
 def test_a_page_that_is_needed_again_soon_after_it_left_is_told() -> None:
     params = PagerParams(
-        fault_price_factor=0.0, fault_target=None, patience=0.0, tail_tokens=200, keep_calls=1000.0, overdraft=1.0,
-        digest=False,
+        fault_price_factor=0.0, fault_target=None, patience=0.0, tail_tokens=200, kept_exchanges=0, keep_calls=1000.0,
+        overdraft=1.0, reserve_faults=1.0, digest=False,
     )  # fmt: skip
     session = reading_session(6, chars=4000)
     makers = {"eager": lambda log, resident: Ours(log, ANTHROPIC, resident, params)}

@@ -7,6 +7,7 @@ Unit of money: one plain input token of the model in question. A call costs
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = [
     "FAULT_CALL_TOKENS",
@@ -14,6 +15,7 @@ __all__ = [
     "PRICES",
     "PRICES_AS_OF",
     "PriceProfile",
+    "PriceStep",
     "call_price",
     "fault_price",
     "rewrite_price",
@@ -25,6 +27,14 @@ FAULT_FRAME_TOKENS = 75
 """That call and the frame of its answer, as they are written to the cache behind the prompt."""
 PRICES_AS_OF = "2026-11"
 """When the profiles were written down. They are ratios, to be checked against the provider's own page."""
+
+
+class PriceStep(NamedTuple):
+    """A size of the prompt beyond which a request costs more as a whole."""
+
+    above_tokens: int
+    factor: float
+    """Of the price of every token of the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,8 @@ class PriceProfile:
     """How long a cached prefix lives after its last use; infinite where nothing expires."""
     min_prefix_tokens: int = 1024
     """Shorter prefixes are not cached."""
+    steps: tuple[PriceStep, ...] = ()
+    """Ascending; none for a flat price."""
     source: str = ""
 
     @property

@@ -39,7 +39,8 @@ _TOKEN = re.compile(r"[\w./:~@\-]{8,}")
 _ASCII_PART = re.compile(r"[A-Za-z0-9_./:~@\-]{8,}")
 _EDGES = "./:-~@"
 _ASCII_TOKEN = re.compile(r"[A-Za-z0-9_./:~@\-]*\Z")
-_MARKED = re.compile(r"[0-9_./:\-]|[a-z][A-Z]")
+# An inner capital: getName, JSONDecoder; not README.
+_MARKED = re.compile(r"[0-9_./:\-]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 _NAMED_FILE = re.compile(r"/|\.[A-Za-z0-9]{1,5}\Z")
 _COMPONENT = re.compile(r"[/.:]")
 # What tools put in front of a file's lines: "  12→", "12\t", "12. ", "path:12:", "12:", "12-".

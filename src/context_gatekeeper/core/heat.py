@@ -24,9 +24,6 @@ __all__ = [
     "Heat",
     "HeatEvent",
     "HeatParams",
-    "PageStanding",
-    "coldest_first",
-    "is_protected",
     "is_thrashing",
     "touched",
 ]
@@ -65,8 +62,6 @@ class HeatParams:
     goal_turns: int = 4
     most_a_turn: float = 3.0
     """A batch of reads in one turn heats a page by no more than this."""
-    kept_turns: int = 2
-    """Pages of so many last turns never leave."""
     fault_window_turns: int = 10
     faults_to_stay: int = 3
     """A page with so many faults inside the window becomes resident ..."""
@@ -164,45 +159,6 @@ def _warmed(heat: Heat, gain: float, turn: int, params: HeatParams) -> Heat:
     room = max(0.0, params.most_a_turn - gained)
     added = min(gain, room)
     return replace(heat, level=heat.at(turn, params) + added, turn=turn, gained=gained + added)
-
-
-# -- who may leave ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PageStanding:
-    """What decides whether and when a page leaves the window."""
-
-    heat: Heat
-    last_turn: int
-    """Turn whose text or result the page is."""
-    is_pinned: bool = False
-    has_open_error: bool = False
-    serves_active_goal: bool = False
-    resident_until: int | None = None
-    """Last turn of a stay that `FaultHistory` granted."""
-
-
-def is_protected(standing: PageStanding, turn: int, params: HeatParams = HEAT_PARAMS) -> bool:
-    """Whether the page must stay at ``turn``: pinned, of the last turns, open error, active goal, or resident."""
-    return (
-        standing.is_pinned
-        or standing.has_open_error
-        or standing.serves_active_goal
-        or turn - standing.last_turn < params.kept_turns
-        or (standing.resident_until is not None and turn <= standing.resident_until)
-    )
-
-
-def coldest_first(pages: Mapping[PageKey, PageStanding], turn: int, params: HeatParams = HEAT_PARAMS) -> list[PageKey]:
-    """Pages that may leave, lowest heat first; ties by the older turn, then in the order given. O(n log n)."""
-    free = [
-        (standing.heat.at(turn, params), standing.last_turn, key)
-        for key, standing in pages.items()
-        if not is_protected(standing, turn, params)
-    ]
-    free.sort(key=lambda row: row[:2])
-    return [key for _, _, key in free]
 
 
 # -- thrashing --------------------------------------------------------------------------------------

@@ -32,7 +32,6 @@ __all__ = [
     "page_value",
     "readable_text",
     "relevance",
-    "takes_the_place",
 ]
 
 
@@ -63,8 +62,6 @@ class PageValueParams:
     card: float = 0.8
     knowledge: float = 1.0
     """The four forms' share of a page's worth as background."""
-    newcomer_lead: float = 1.2
-    """A newcomer takes a running page's place when it is worth more than this many times as much."""
 
 
 PAGE_VALUE_PARAMS = PageValueParams()
@@ -250,8 +247,3 @@ def page_value(
     share = 0.0 if lacks_exact_term and form is not PageForm.RAW else shares[form]
     recency = params.recency * exp2(-max(0, turns_ago) / params.recency_turns)
     return PageValue(page_relevance * (params.known_share + gain) * share, recency)
-
-
-def takes_the_place(newcomer: PageValue, running: PageValue, params: PageValueParams = PAGE_VALUE_PARAMS) -> bool:
-    """Whether a newcomer is worth so much more that the running page leaves: order that flips costs the cache."""
-    return newcomer.worth > params.newcomer_lead * running.worth

@@ -34,7 +34,7 @@ class DigestParams:
     most_line_tokens: int = 45
     least_line_tokens: int = 3
     budget_tokens: int = 12_000
-    """All digests together; beyond it the poorest go until `budget_share` of it is left."""
+    """All digests together; beyond it the poorest lose their lines until `budget_share` of it is left."""
     budget_share: float = 0.6
     least_probability: float = 0.002
 
@@ -100,7 +100,11 @@ class DigestMaker:
                 for piece in reversed(entry.pieces):
                     kept[entry.number, piece] = self._lines_of(self._log.slices[piece], gain, rent, shown)
         laid = self._join_runs(changed, leaving, kept)
-        return self._within_budget(laid)
+        poorest = self._over_budget(laid)
+        if poorest:
+            kept = {key: lines for key, lines in kept.items() if key[1] not in poorest}
+            laid = self._join_runs(changed, leaving, kept)
+        return laid
 
     def _join_runs(
         self, changed: Sequence[Entry], leaving: AbstractSet[int], kept: dict[tuple[int, int], KeptLines]
@@ -184,22 +188,24 @@ class DigestMaker:
                 kept.append(line.strip())
         return KeptLines(tuple(units), tuple(kept))
 
-    def _within_budget(self, laid: list[Entry]) -> list[Entry]:
-        """Drop the poorest digests of the stretch when all digests are over the budget."""
+    def _over_budget(self, laid: list[Entry]) -> set[int]:
+        """Slices whose lines go, those of the poorest digests, when all digests are over the budget.
+
+        Their handles stay: nothing is out without a trace.
+        """
         kept = self._window.entries
         total = sum(entry.tokens for entry in (*kept, *laid) if entry.form is EntryForm.DIGEST)
         # Entries of ``laid`` that are in the window are no digests, so nothing is counted twice.
+        poorest: set[int] = set()
         if total <= self._params.budget_tokens:
-            return laid
-        digests = [entry for entry in laid if entry.form is EntryForm.DIGEST]
-        digests.sort(key=lambda entry: (self._worth_a_token(entry), entry.number))
-        dropped: set[int] = set()
-        for entry in digests:
+            return poorest
+        digests = [entry for entry in laid if entry.form is EntryForm.DIGEST and "\n" in entry.text]
+        for entry in sorted(digests, key=lambda entry: (self._worth_a_token(entry), entry.number)):
             if total <= self._params.budget_share * self._params.budget_tokens:
                 break
-            dropped.add(entry.number)
+            poorest.update(entry.pieces)
             total -= entry.tokens
-        return [entry for entry in laid if entry.number not in dropped]
+        return poorest
 
     def _worth_a_token(self, entry: Entry) -> float:
         return (sum(self._model.unit_probability(unit) for unit in entry.units) + 0.001) / entry.tokens

@@ -196,7 +196,15 @@ class PageFaults:
         """Slices that this turn's texts brought back."""
         self._referring: frozenset[int] = frozenset()
 
-    def find(self, text: str, *, turn: int, by_user: bool, goals: Sequence[str] = ()) -> tuple[PageFault, ...]:
+    def find(
+        self,
+        text: str,
+        *,
+        turn: int,
+        by_user: bool,
+        goals: Sequence[str] = (),
+        triggers: Collection[FaultTrigger] = frozenset(FaultTrigger),
+    ) -> tuple[PageFault, ...]:
         """Pages that ``text`` refers to and that are not in the window, in the order of the session.
 
         Pages that do not exist come last. Call it before the text itself is taken into the log.
@@ -206,6 +214,7 @@ class PageFaults:
             turn: ascending; an agent session counts model calls. The quota is one turn's.
             by_user: a person wrote it; the run of tool calls before it has ended.
             goals: texts of goals or tasks that this turn takes up again.
+            triggers: what is looked for; nothing else is found, counted or remembered.
 
         O(length of the text + postings of its terms), and once for each slice of the log its length.
         """
@@ -222,7 +231,7 @@ class PageFaults:
         words = own_words(self._readable(text))
         units = self._units_of(words)
         found: list[PageFault] = []
-        for claim in self._claims(words, units, goals, by_user=by_user):
+        for claim in self._claims(words, units, goals, triggers, by_user=by_user):
             if not claim.pieces:
                 found.append(self._unresolved(claim))
                 continue
@@ -273,20 +282,33 @@ class PageFaults:
 
     # -- what a text asks for ---------------------------------------------------------------
 
-    def _claims(self, words: str, units: Sequence[int], goals: Sequence[str], *, by_user: bool) -> Iterator[_Claim]:
+    def _claims(
+        self,
+        words: str,
+        units: Sequence[int],
+        goals: Sequence[str],
+        triggers: Collection[FaultTrigger],
+        *,
+        by_user: bool,
+    ) -> Iterator[_Claim]:
         """What the text asks for, the surest first; later sorts are looked for only while pages are left."""
         params = self._params
-        for named in self._blocks.find(words):
-            yield from self._named(named)
-        if not self._is_full():
+
+        def is_wanted(trigger: FaultTrigger) -> bool:
+            return trigger in triggers and not self._is_full()
+
+        if is_wanted(FaultTrigger.HANDLE):
+            for named in self._blocks.find(words):
+                yield from self._named(named)
+        if is_wanted(FaultTrigger.EXACT):
             yield from self._exact(words, units)
         for sentence in past_sentences(words):
-            if not self._is_full():
+            if is_wanted(FaultTrigger.PAST):
                 yield from self._alike(sentence, FaultTrigger.PAST, 1, most=1)
         for goal in goals:
-            if not self._is_full():
+            if is_wanted(FaultTrigger.GOAL):
                 yield from self._alike(own_words(self._readable(goal)), FaultTrigger.GOAL, 1, most=params.most_pages)
-        if (by_user or params.agent_keywords) and not self._is_full():
+        if (by_user or params.agent_keywords) and is_wanted(FaultTrigger.KEYWORDS):
             most = max(1, params.keyword_pages - self._pages_this_turn)
             yield from self._alike(words, FaultTrigger.KEYWORDS, params.least_keywords, most=most)
 

@@ -9,23 +9,26 @@ when the session's ledger can pay for it. A page fault brings a slice back at th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
 
-from context_gatekeeper.core.economics import PriceProfile, call_price, fault_price, rewrite_price
+from context_gatekeeper.core.economics import FAULT_FRAME_TOKENS, PriceProfile, call_price, fault_price, rewrite_price
 from context_gatekeeper.core.heat import FaultHistory
 from context_gatekeeper.core.ledger import NetLedger
 from context_gatekeeper.core.slimming import head_view, should_slim_at_birth
 from context_gatekeeper.core.tokens import MESSAGE_TOKENS
 from context_gatekeeper.engine.citation import CitationModel
 from context_gatekeeper.engine.digest import DigestMaker, handle_ranges, units_in
+from context_gatekeeper.engine.keep_rule import KeepRule
+from context_gatekeeper.engine.pager_params import OURS, PagerParams
 from context_gatekeeper.engine.plan import ContextPlan, PlannedDeparture, PlannedEntry
 from context_gatekeeper.engine.repeats import reference_to_window
 from context_gatekeeper.engine.session_log import OUTPUT_KINDS, SessionLog, Slice, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
 
-__all__ = ["OURS", "OURS_CAREFUL", "OURS_FRUGAL", "Judgement", "Pager", "PagerParams", "Rewrite"]
+__all__ = ["Pager", "Rewrite", "RewriteReason"]
 
 
 _USUAL_READ_PRICE = 0.1
@@ -33,63 +36,24 @@ _USUAL_RESIDENT_TOKENS = 8000
 _USUAL_WINDOW_TOKENS = 28_000
 
 
-@dataclass(frozen=True, slots=True)
-class PagerParams:
-    """Numbers of the planner. ``fault_price_factor`` is the one knob of the user."""
+class RewriteReason(StrEnum):
+    """Why a window was laid anew."""
 
-    fault_price_factor: float = 0.9
-    """What a page fault is worth in units of its own bill; with a target, where the steering starts."""
-    fault_target: float | None = 0.045
-    """Share of calls that may fault; the factor is steered to it. None: the factor stays."""
-    steering: float = 0.12
-    """Step of the factor's logarithm a call: up by this much at a fault, down by the target's share of it."""
-    fault_memory_calls: float = 40.0
-    """Calls over which the running share of faults is taken."""
-    patience_share: float = 2.0
-    """Running share over target beyond which nothing more is left out until faults have become rarer."""
-    factor_bounds: tuple[float, float] = (0.3, 8.0)
-    name_weight: float = 0.2
-    """Worth of a slice of which only a name may be quoted, beside one with a line."""
-    keep_calls: float = 8.0
-    """Calls whose rent a slice must be worth to stay at a rewrite."""
-    patience: float = 3.0
-    """Rent over price at which a rewrite is due."""
-    tail_tokens: int = 1000
-    """Newest part of the window, which always stays."""
-    short_user_tokens: int = 150
-    """A person's text up to this size always stays."""
-    short_call_tokens: int = 100
-    """A call up to this size stays as long as its result does."""
-    other_task_share: float = 0.1
-    """Of a request that other tasks than the running one may fill."""
-    every_calls: int = 2
-    """Calls between two looks at the window."""
-    overdraft: float = 0.01
-    """Share of the append-only bill by which a session's own may stand above it."""
-    reserve_faults: float = 1.0
-    """Page faults that the ledger must be able to pay beside a rewrite."""
-    digest: bool = True
-    refers: bool = True
+    COLD = "cold"
+    """The cache had run out, or there is none: everything is written anyway."""
+    RENT = "rent"
+    """What could be left out had cost as much rent as the rewrite costs, a few times over."""
+    WINDOW = "window"
+    """The request would not have fitted into the model's window."""
+    STEP = "step"
+    """The request would have been dearer as a whole, beyond a step of the price."""
 
 
-OURS = PagerParams()
-"""The headline: about one call in twenty faults."""
-OURS_FRUGAL = replace(OURS, fault_price_factor=0.5, fault_target=0.09)
-"""Cheaper, with about one fault in eleven calls."""
-OURS_CAREFUL = replace(OURS, fault_price_factor=1.5, fault_target=0.018)
-"""About one fault in fifty calls."""
+class _Limit(NamedTuple):
+    """A size of a request that should not be exceeded."""
 
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Why a slice stays in the window or may leave it."""
-
-    stays: bool
-    reason: str
-    risk: float = 0.0
-    """Expected units of a fault when it leaves, before the factor."""
-    rent: float = 0.0
-    """Units that keeping it costs over the calls it must be worth."""
+    tokens: int
+    reason: RewriteReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +61,7 @@ class Rewrite:
     """Record of one rewrite, for explanations and for the event feed."""
 
     call: int
-    reason: str
-    """``cold`` (the cache had run out) or ``rent``."""
+    reason: RewriteReason
     swapped_out: tuple[int, ...]
     """Numbers of the slices that left."""
     tokens_before: int
@@ -115,10 +78,17 @@ class Pager:
         prices: what the provider charges.
         resident_tokens: system text and tools, in front of the window, never cut.
         params: the numbers.
+        window_tokens: most that the model takes in one request, resident part included; None for no bound.
     """
 
     def __init__(
-        self, log: SessionLog, prices: PriceProfile, *, resident_tokens: int, params: PagerParams = OURS
+        self,
+        log: SessionLog,
+        prices: PriceProfile,
+        *,
+        resident_tokens: int,
+        params: PagerParams = OURS,
+        window_tokens: int | None = None,
     ) -> None:
         self.window = Window(log)
         self.ledger = NetLedger()
@@ -137,13 +107,14 @@ class Pager:
         self._params = params
         self._model = CitationModel(log)
         self._digests = DigestMaker(log, self.window, self._model, prices)
-        self._idle_since: dict[int, int] = {}
+        self._rule = KeepRule(log, self.window, self._model, prices, params, self.faults)
+        self._window_tokens = window_tokens
         self._faulted = False
+        self._refused_price = 0.0
         self._fault_share = 0.0
         self._faults_in_epoch = 0
         self._sent: list[int] = []
         self._sent_before: list[int] = []
-        self._rested_on: dict[int, list[int]] = {}
 
     @property
     def prompt_tokens(self) -> int:
@@ -175,8 +146,25 @@ class Pager:
                 self.window.append(self.window.make(EntryForm.RAW, piece.tokens, [piece.number]))
                 continue
             self.window.append(found.entry)
-            for older in found.rests_on:
-                self._rested_on.setdefault(older, []).append(piece.number)
+            self._rule.rests_on(piece.number, found.rests_on)
+
+    def lay_resident(self, text: str) -> None:
+        """Say what must always be in the window: goals, pins, constraints; "" for nothing.
+
+        Before the first request it stands in front. Later nothing that was sent may change: a new text goes to the
+        tail, and the older one leaves with the next rewrite from its place on.
+        """
+        if text == self._rule.resident_text:
+            return
+        self._rule.resident_text = text
+        if not text:
+            return
+        entry = self.window.make(EntryForm.RESIDENT, self._log.count(text) + MESSAGE_TOKENS, text=text)
+        if self._sent:
+            self.window.append(entry)
+        else:
+            older = [other for other in self.window.entries if other.form is not EntryForm.RESIDENT]
+            self.window.replace_all([entry, *older])
 
     def fault(self, pieces: Sequence[int]) -> None:
         """Count page faults, and bring the slices back. One that keeps coming back stays for a while."""
@@ -187,9 +175,17 @@ class Pager:
     def bring_back(self, pieces: Sequence[int]) -> None:
         """Put slices whole at the tail, after faults that `faults` has counted."""
         for number in pieces:
-            self.window.append(self.window.make(EntryForm.RECALLED, self._log.slices[number].tokens, [number]))
+            tokens = self._log.slices[number].tokens + FAULT_FRAME_TOKENS
+            self.window.append(self.window.make(EntryForm.RECALLED, tokens, [number]))
         self._faults_in_epoch += len(pieces)
         self._faulted = True
+
+    def release(self, unused: Collection[int]) -> None:
+        """Slices that came back and were not used, as far as is known now: not worth their rent any more.
+
+        They leave with the next rewrite, since nothing inside the cached prefix may change before it.
+        """
+        self._rule.unused = frozenset(unused)
 
     def prepare(self, *, is_cold: bool) -> Rewrite | None:
         """Decide, before a call, whether to rewrite the window; the rewrite's record when it was done.
@@ -206,6 +202,9 @@ class Pager:
         return rewrite
 
     def _decide(self, *, is_cold: bool) -> Rewrite | None:
+        limit = self._limit()
+        if limit is not None and self.prompt_tokens > limit.tokens:
+            return self._force(limit)
         if not self._prices.has_cache:
             is_cold = True
         if not self._can_pay_off() or (self._log.calls % self._params.every_calls and not is_cold):
@@ -213,9 +212,11 @@ class Pager:
         target = self._params.fault_target
         if target is not None and self._fault_share > self._params.patience_share * target:
             return None
-        idle = self._idle_entries()
+        idle = self._rule.idle(self.prompt_tokens, self.fault_price_factor)
         cut = self._first_change(idle, is_cold=is_cold)
-        return None if cut is None else self._rewrite(cut, idle, is_cold=is_cold)
+        if cut is None:
+            return None
+        return self._rewrite(cut, idle, is_cold=is_cold)
 
     def plan(self) -> ContextPlan:
         """The record of the window as it stands, for the request that `prepare` was last called for."""
@@ -253,6 +254,9 @@ class Pager:
     def _planned(self, place: int, entry: Entry, price: float) -> PlannedEntry:
         log = self._log
         handle = " ".join(handle_ranges(log, entry.pieces))
+        if entry.form is EntryForm.RESIDENT:
+            reason = "what is pinned has changed since" if self._rule.is_outdated(entry) else "pinned: always sent"
+            return PlannedEntry(handle, entry.form.value, "", "", "", entry.tokens, reason, 0.0, 0.0)
         if entry.form in (EntryForm.DIGEST, EntryForm.HEAD):
             reason = "left; the handle gives it back"
             if entry.form is EntryForm.HEAD:
@@ -262,9 +266,9 @@ class Pager:
             return PlannedEntry(handle, entry.form.value, "", "", "", entry.tokens, reason, 0.0, 0.0)
         piece = log.slices[entry.pieces[0]]
         segment = log.segments[piece.segment]
-        verdict = self._judge(entry, price)
-        idle_since = self._idle_since.get(entry.number)
-        if place >= self._tail_start():
+        verdict = self._rule.judge(entry, price, self.fault_price_factor)
+        idle_since = self._rule.idle_since.get(entry.number)
+        if place >= self._rule.tail_start():
             reason = "the newest part"
         elif idle_since is not None:
             reason = f"{verdict.reason} since call {idle_since}, but a rewrite does not pay yet"
@@ -284,15 +288,6 @@ class Pager:
             for call, number in sorted(gone, reverse=True)
         )
 
-    def _tail_start(self) -> int:
-        """Place of the first entry of the newest part, which always stays."""
-        entries = self.window.entries
-        tail, first = 0, len(entries)
-        while first and tail < self._params.tail_tokens:
-            first -= 1
-            tail += entries[first].tokens
-        return first
-
     def _can_pay_off(self) -> bool:
         """A prefix that is read for nothing costs no rent."""
         return self._prices.read > 0
@@ -307,79 +302,6 @@ class Pager:
             self.fault_price_factor = min(high, max(low, factor))
             self._fault_share += (float(self._faulted) - self._fault_share) / self._params.fault_memory_calls
         self._faulted = False
-
-    def _idle_entries(self) -> set[int]:
-        """Numbers of the entries that are not worth their rent."""
-        entries = self.window.entries
-        last = self._tail_start()
-        price = fault_price(self._prices, self.prompt_tokens, 0)
-        idle: set[int] = set()
-        for entry in entries[:last]:
-            if not entry.is_whole and entry.form is not EntryForm.REFERENCE:
-                continue
-            if not self._judge(entry, price).stays:
-                idle.add(entry.number)
-        idle |= self._over_quota(entries[:last], idle)
-        idle -= self._small_calls_with_results(entries, idle)
-        for entry in entries[:last]:
-            if entry.number in idle:
-                self._idle_since.setdefault(entry.number, self._log.calls)
-            else:
-                self._idle_since.pop(entry.number, None)
-        return idle
-
-    def _small_calls_with_results(self, entries: Sequence[Entry], idle: AbstractSet[int]) -> set[int]:
-        """Idle entries of short calls whose results stay: a call and its results are one swap group.
-
-        A long call may leave its arguments behind in the pool; its digest then keeps the frame of the call.
-        """
-        log = self._log
-        with_results: set[int] = set()
-        for entry in entries:
-            if entry.number in idle or not entry.pieces or entry.form is EntryForm.DIGEST:
-                continue
-            call = log.call_of(log.segments[log.slices[entry.pieces[0]].segment])
-            if call is not None and sum(log.slices[n].tokens for n in call.slices) <= self._params.short_call_tokens:
-                with_results.add(call.number)
-        return {
-            entry.number
-            for entry in entries
-            if entry.number in idle and log.slices[entry.pieces[0]].segment in with_results
-        }
-
-    def _over_quota(self, entries: Sequence[Entry], idle: AbstractSet[int]) -> set[int]:
-        """Entries of other tasks that would stay, the least likely first, as far as they are over their quota."""
-        log = self._log
-        others = [
-            (self._worth(entry.pieces[0]), entry)
-            for entry in entries
-            if entry.is_whole and entry.number not in idle and log.is_of_other_task(log.slices[entry.pieces[0]])
-        ]
-        excess = sum(entry.tokens for _, entry in others) - self._params.other_task_share * self.prompt_tokens
-        over: set[int] = set()
-        for _, entry in sorted(others, key=lambda item: (item[0], item[1].number)):
-            if excess <= 0:
-                break
-            over.add(entry.number)
-            excess -= entry.tokens
-        return over
-
-    def _judge(self, entry: Entry, price: float) -> Judgement:
-        """Whether an entry's slice is worth its rent; ``price`` is that of a fault without the page."""
-        params, log = self._params, self._log
-        piece = log.slices[entry.pieces[0]]
-        kind = log.segments[piece.segment].kind
-        if kind is SliceKind.USER and piece.tokens <= params.short_user_tokens:
-            return Judgement(stays=True, reason="a short text of the user")
-        if self.faults.is_resident(piece.number, log.calls):
-            return Judgement(stays=True, reason="came back again and again: resident for a while")
-        rent = piece.tokens * self._prices.read * params.keep_calls
-        if kind is SliceKind.THINKING:
-            return Judgement(stays=False, reason="thinking of an earlier turn", rent=rent)
-        risk = self._worth(piece.number) * (price + self._prices.write * piece.tokens)
-        stays = risk * self.fault_price_factor >= rent
-        reason = "likely to be quoted again" if stays else "hardly quoted again"
-        return Judgement(stays, reason, risk, rent)
 
     def _head(self, piece: Slice) -> Entry | None:
         """The head of a huge machine output, in place of all its slices; None for another block."""
@@ -403,60 +325,107 @@ class Pager:
         tokens = self._log.count(view.text) + MESSAGE_TOKENS
         return self.window.make(EntryForm.HEAD, tokens, segment.slices, units, text=view.text)
 
-    def _worth(self, number: int) -> float:
-        """Probability that the slice, or one that refers to it, is quoted soon; a mere name counts less."""
-        worth = 0.0
-        for piece in (number, *self._rested_on.get(number, ())):
-            by_line, by_name = self._model.slice_probabilities(self._log.slices[piece])
-            worth = max(worth, by_line + self._params.name_weight * by_name)
-        return worth
+    def _limit(self) -> _Limit | None:
+        """The smallest size from which on a request is dearer as a whole or does not fit; None where there is none."""
+        limits = [_Limit(step.above_tokens, RewriteReason.STEP) for step in self._prices.steps]
+        if self._window_tokens is not None:
+            limits.append(_Limit(self._window_tokens, RewriteReason.WINDOW))
+        return min(limits, default=None)
+
+    def _force(self, limit: _Limit) -> Rewrite | None:
+        """Leave out as much as brings the request well below a limit, whatever the ledger says.
+
+        None when nothing may leave: what is fixed and the newest calls alone are over it.
+        """
+        entries = self.window.entries
+        idle = self._rule.idle(self.prompt_tokens, self.fault_price_factor)
+        found: tuple[int, set[int], list[Entry]] | None = None
+        for share, worth in ((self._params.limit_share, self.fault_price_factor), (self._params.limit_share / 2, 0.0)):
+            leaving = self._rule.forced(idle, self.prompt_tokens - round(share * limit.tokens))
+            # Where lines of digests have taken the room, all digests are laid anew as handles alone.
+            changed = [e.number in leaving or (not worth and e.form is EntryForm.DIGEST) for e in entries]
+            if not leaving:
+                break
+            cut = changed.index(True)
+            found = cut, leaving, self._laid(cut, leaving, worth)
+            self.window.replace_all(entries)
+            kept = sum(entry.tokens for entry in (*entries[:cut], *found[2]))
+            if self._resident_tokens + kept <= limit.tokens:
+                break
+        return None if found is None else self._leave(*found, limit.reason)
 
     def _first_change(self, idle: set[int], *, is_cold: bool) -> int | None:
         """Place of the first entry that a rewrite would change; None when no rewrite is due or affordable."""
         if not idle:
             return None
         prices, now = self._prices, self._log.calls
-        reserve = self._params.reserve_faults * fault_price(prices, self.prompt_tokens, 0)
-        rent, stay = 0.0, 0
+        rent, stay, left = 0.0, 0, 0
         found = None
         for place in range(len(self.window.entries) - 1, -1, -1):
             entry = self.window.entries[place]
             if entry.number not in idle:
                 stay += entry.tokens
                 continue
-            rent += prices.read * entry.tokens * (now - self._idle_since[entry.number] + 2)
+            left += entry.tokens
+            rent += prices.read * entry.tokens * (now - self._rule.idle_since[entry.number] + 2)
             price = 0.0 if is_cold else rewrite_price(prices, stay)
             is_due = is_cold or rent >= self._params.patience * price
-            if is_due and self.ledger.can_afford(price + reserve, self._params.overdraft):
+            is_due = is_due or entry.number in self._rule.over_quota
+            if is_due and self._can_pay(max(price, self._refused_price), left):
                 found = place
         return found
 
-    def _rewrite(self, cut: int, idle: set[int], *, is_cold: bool) -> Rewrite:
-        entries, before = self.window.entries, self.window.tokens
-        changed = entries[cut:]
-        leaving = [entry for entry in changed if entry.number in idle]
-        staying = [entry for entry in changed if entry.number not in idle]
-        for entry in leaving:
-            self._idle_since.pop(entry.number, None)
-            self.swapped_out_at[entry.pieces[0]] = self._log.calls
-            self.faults.swapped_out(entry.pieces[0], self._log.calls)
-        worth = self.fault_price_factor if self._params.digest else 0.0
-        prompt_tokens = self.prompt_tokens
-        # Old digests are judged again: what stands in them does not stand in the window meanwhile.
-        self.window.replace_all(entries[:cut] + [entry for entry in staying if entry.form is not EntryForm.DIGEST])
-        self.window.replace_all(
-            entries[:cut] + self._digests.lay(changed, idle, prompt_tokens=prompt_tokens, worth=worth)
-        )
-        record = Rewrite(
-            self._log.calls,
-            "cold" if is_cold else "rent",
-            tuple(entry.pieces[0] for entry in leaving),
-            before,
-            self.window.tokens,
-            0.0 if is_cold else rewrite_price(self._prices, sum(entry.tokens for entry in staying)),
-        )
+    def _can_pay(self, price: float, tokens_out: int) -> bool:
+        """Whether the ledger can pay for a rewrite, and for page faults beside it as far as its savings do not.
+
+        Where as much leaves as stays, what a call saves pays for a fault in every one of them.
+        """
+        prices = self._prices
+        asked = fault_price(prices, self.prompt_tokens - tokens_out, self._params.reserve_page_tokens)
+        reserve = self._params.reserve_faults * max(0.0, asked - prices.read * tokens_out)
+        return self.ledger.can_afford(price + reserve, self._params.overdraft)
+
+    def _rewrite(self, cut: int, leaving: set[int], *, is_cold: bool) -> Rewrite | None:
+        """Lay the window anew from ``cut`` on; None, and no change, when the ledger cannot pay for what is written."""
+        entries = self.window.entries
+        laid = self._laid(cut, leaving, self.fault_price_factor if self._params.digest else 0.0)
+        self.window.replace_all(entries)
+        written = sum(entry.tokens for entry in laid)
+        price = 0.0 if is_cold else rewrite_price(self._prices, written)
+        out = sum(entry.tokens for entry in entries[cut:]) - written
+        if out <= 0 or not self._can_pay(price, out):
+            self._refused_price = price
+            return None
+        return self._leave(cut, leaving, laid, RewriteReason.COLD if is_cold else RewriteReason.RENT)
+
+    def _leave(self, cut: int, leaving: set[int], laid: list[Entry], reason: RewriteReason) -> Rewrite:
+        """Put ``laid`` in place of everything from ``cut`` on."""
+        entries, before, now = self.window.entries, self.window.tokens, self._log.calls
+        self._refused_price = 0.0
+        self.window.replace_all(entries[:cut] + laid)
+        left: list[int] = []
+        for entry in entries[cut:]:
+            if entry.number in leaving:
+                self._rule.idle_since.pop(entry.number, None)
+                left += entry.pieces
+        for number in left:
+            self.swapped_out_at[number] = now
+            self.faults.swapped_out(number, now)
+        is_free = reason is RewriteReason.COLD
+        price = 0.0 if is_free else rewrite_price(self._prices, sum(entry.tokens for entry in laid))
+        record = Rewrite(now, reason, tuple(left), before, self.window.tokens, price)
         self.rewrites.append(record)
         return record
+
+    def _laid(self, cut: int, leaving: set[int], worth: float) -> list[Entry]:
+        """What stands from ``cut`` on when some entries have left. The window holds only what stays meanwhile."""
+        entries = self.window.entries
+        changed = entries[cut:]
+        # Old digests are judged again: what stands in them does not stand in the window meanwhile.
+        staying = [entry for entry in changed if entry.number not in leaving and entry.form is not EntryForm.DIGEST]
+        self.window.replace_all(entries[:cut] + staying)
+        prompt_tokens = self._resident_tokens + sum(entry.tokens for entry in entries)
+        return self._digests.lay(changed, leaving, prompt_tokens=prompt_tokens, worth=worth)
 
 
 def _start_correction(prices: PriceProfile, resident_tokens: int) -> float:

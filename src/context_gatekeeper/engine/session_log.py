@@ -131,6 +131,8 @@ class Segment:
     path: str
     """File that the call or its result is about; "" for none."""
     born: int
+    role: MessageRole
+    """Who the message is of."""
     turn: int = -1
     """Number of the person's text that it follows, from 0; -1 before the first."""
     slices: list[int] = field(default_factory=list)
@@ -295,7 +297,8 @@ class SessionLog:
 
     def _add_block(self, message: AgentMessage, block: ContentBlock) -> list[Slice]:
         kind, path = self._classify(message, block)
-        segment = Segment(len(self.segments), self._message_count, block, kind, path, self.calls, self.tasks.turn)
+        number, turn = len(self.segments), self.tasks.turn
+        segment = Segment(number, self._message_count, block, kind, path, self.calls, message.role, turn)
         self.segments.append(segment)
         if block.kind is BlockKind.THINKING:
             chars = block.hidden_chars or len(block.text)

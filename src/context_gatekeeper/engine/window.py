@@ -22,6 +22,8 @@ class EntryForm(StrEnum):
     """New lines, and references to those that stand in the window already."""
     DIGEST = "digest"
     """A handle and some of its lines, verbatim."""
+    RESIDENT = "resident"
+    """Goals, pins and constraints: always there."""
     HEAD = "head"
     NOTE = "note"
     """Text of ours: a summary, a placeholder."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from context_gatekeeper.core.economics import PRICES, PriceProfile
-from context_gatekeeper.engine.pager import OURS, PagerParams
+from context_gatekeeper.engine.pager_params import OURS, PagerParams
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.evals.metrics import bootstrap_interval, share
 from context_gatekeeper.replay.catalogue import policy_makers

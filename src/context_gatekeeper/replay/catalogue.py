@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from context_gatekeeper.core.economics import PriceProfile
-from context_gatekeeper.engine.pager import OURS, OURS_CAREFUL, OURS_FRUGAL, PagerParams
+from context_gatekeeper.engine.pager_params import OURS, OURS_CAREFUL, OURS_FRUGAL, PagerParams
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.replay.clairvoyant import Clairvoyant, last_uses
 from context_gatekeeper.replay.policies import (

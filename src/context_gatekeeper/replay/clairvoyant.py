@@ -75,6 +75,14 @@ class Clairvoyant:
     def billed(self, spent: float, append_only: float) -> None:
         """See `Policy.billed`."""
 
+    def other_task_tokens(self) -> int | None:
+        """What it sends are units, which belong to no task."""
+        return None
+
+    def left_at(self, piece: int) -> int | None:
+        """Nothing that is needed has left."""
+        return None
+
     def _last_use(self, unit: int) -> int:
         # By name: logs that cut slices elsewhere number units otherwise.
         return self._uses.get(self._log.name_of(unit), -1)

@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from context_gatekeeper.core.economics import PRICES, PRICES_AS_OF, PriceProfile
-from context_gatekeeper.engine.pager import OURS, Rewrite
+from context_gatekeeper.engine.pager import Rewrite
+from context_gatekeeper.engine.pager_params import OURS
 from context_gatekeeper.engine.plan import ContextPlan
 from context_gatekeeper.engine.session_log import SessionLog, SliceKind, UnitKind
 from context_gatekeeper.replay.catalogue import policy_makers

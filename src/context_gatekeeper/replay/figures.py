@@ -38,11 +38,12 @@ class SessionFigures:
     missing: int = 0
     missing_words: int = 0
     refetched_hot_pages: int = 0
-    """Slices fetched again within ten calls after they were swapped out."""
+    """Slices fetched again within ten calls after they had been left out of a request."""
     prefix_breaks: int = 0
     """Requests that changed what was sent before without a declared epoch."""
     epochs: int = 0
-    other_task_tokens: int = 0
+    other_task_tokens: int | None = 0
+    """Of whole entries, over all requests; None for a policy that sends none."""
     call_uncached: list[int] = field(default_factory=list)
     """Prompt tokens of each call that were not read from the cache, the pages of its fault included."""
 
@@ -81,7 +82,7 @@ def policy_figures(listed: Sequence[SessionFigures], append_only: Sequence[Sessi
         "evidence_coverage_words": _share(needs - sum(session.missing_words for session in listed), needs, empty=1.0),
         "extra_calls": sum(session.bill.extra_calls for session in listed),
         "refetched_hot_pages": sum(session.refetched_hot_pages for session in listed),
-        "other_task_share": _share(sum(session.other_task_tokens for session in listed), prompts),
+        "other_task_share": _other_task_share(listed, prompts),
         "call200_vs_call6": _late_ratio(listed),
         "worst_session": {
             "billed_vs_append_only": _rounded(min((ratio for ratio in ratios if ratio is not None), default=None)),
@@ -112,6 +113,12 @@ def first_token_seconds(listed: Sequence[SessionFigures], prefill_rate: float) -
         "mean": round(sum(uncached) / len(uncached) / prefill_rate, 3),
         "p95": round(late / prefill_rate, 3),
     }
+
+
+def _other_task_share(listed: Sequence[SessionFigures], prompts: int) -> float | None:
+    """Share of all prompt tokens that belonged to other tasks; None where that has no meaning."""
+    tokens = [session.other_task_tokens for session in listed if session.other_task_tokens is not None]
+    return _share(sum(tokens), prompts) if tokens else None
 
 
 def _late_ratio(listed: Sequence[SessionFigures]) -> float | None:

@@ -11,6 +11,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from itertools import accumulate
 from pathlib import Path
@@ -29,26 +30,63 @@ __all__ = ["check_page_place", "page_text", "write_page"]
 _MOST_CHARTED = 12
 """Sessions with charts, those with most calls first: each adds up to 100 KB."""
 _ID_CHARS = 80
+_PAGE_START = b"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="generator" content="cgk replay">
+"""
+"""How every page begins, and nothing else: a file that does may be written over."""
 
 
-def check_page_place(path: Path) -> None:
-    """See before a long replay whether a page can be written there.
+def check_page_place(path: Path, inputs: Sequence[Path] = ()) -> None:
+    """See before a long replay whether a page can be written there, and that no other file is lost by it.
+
+    Args:
+        path: of the page.
+        inputs: files that are read, which a page never takes the place of, whatever name leads to them.
 
     Raises:
-        ConfigError: its folder is not there or cannot be written to, or something else than a file has its name.
+        ConfigError: its folder is not there or cannot be written to, something else than a file has its name, or
+            what has it is an input or no earlier page.
     """
     try:
-        is_something_else = path.exists() and not path.is_file()
+        is_there = path.exists()
+        is_something_else = is_there and not path.is_file()
         folder = path.resolve().parent
-        is_there = folder.is_dir()
+        has_folder = folder.is_dir()
     except (OSError, RuntimeError) as error:  # a name that is too long, links that lead in a circle
         raise ConfigError(f"page {path}", f"its place cannot be looked at ({error})", "name another file") from error
     if is_something_else:
         raise ConfigError(f"page {path}", "it is no regular file", "name another file")
-    if not is_there:
+    if not has_folder:
         raise ConfigError(f"page {path}", "its folder does not exist", "make the folder, or name another file")
+    if is_there:
+        _check_overwritten(path, inputs)
     if not os.access(folder, os.W_OK):
         raise ConfigError(f"page {path}", "its folder cannot be written to", "name a file in another folder")
+
+
+def _check_overwritten(path: Path, inputs: Sequence[Path]) -> None:
+    """Refuse a file that a page would take the place of, unless it is such a page itself."""
+    if any(_is_same(path, other) for other in inputs):
+        raise ConfigError(f"page {path}", "it is a file to be replayed, which would be lost", "name another file")
+    try:
+        with path.open("rb") as file:
+            is_page = file.read(len(_PAGE_START)) == _PAGE_START
+    except OSError as error:
+        cause = f"what stands there cannot be read ({error.strerror or error})"
+        raise ConfigError(f"page {path}", cause, "name another file") from error
+    if not is_page:
+        cause = "another file stands there, no page of an earlier replay"
+        raise ConfigError(f"page {path}", cause, "name another file, or move that one away")
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Whether both names lead to one file, through links too."""
+    with suppress(OSError, ValueError):  # a file that is not there is told when it is read
+        return path.samefile(other)
+    return False
 
 
 def write_page(report: ReplayReport, path: Path) -> None:
@@ -82,10 +120,7 @@ def page_text(report: ReplayReport) -> str:
     classes = _line_classes(result["policies"])
     return "\n".join(
         [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
+            *_PAGE_START.decode("ascii").splitlines(),
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="dark light">',

@@ -9,13 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from context_gatekeeper.core.economics import PriceProfile
+from context_gatekeeper.core.economics import FAULT_FRAME_TOKENS, PriceProfile
 from context_gatekeeper.core.evidence import read_evidence
 from context_gatekeeper.core.slimming import SPEC_SLIMMING, head_view, should_slim_at_birth
 from context_gatekeeper.core.tokens import MESSAGE_TOKENS
-from context_gatekeeper.engine.pager import Pager, PagerParams
+from context_gatekeeper.engine.pager import Pager
+from context_gatekeeper.engine.pager_params import PagerParams
 from context_gatekeeper.engine.session_log import OUTPUT_KINDS, Segment, SessionLog, Slice, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
+from context_gatekeeper.replay.holdings import Holdings
 from context_gatekeeper.types import BlockKind
 
 __all__ = [
@@ -74,11 +76,19 @@ class Policy(Protocol):
         ...
 
     def fault(self, pieces: Sequence[int]) -> int:
-        """Bring slices back for this call; the tokens they added."""
+        """Bring slices back for this call; their own tokens. Each stands in its frame, which the bill adds itself."""
         ...
 
     def billed(self, spent: float, append_only: float) -> None:
         """Hear what the call cost, and what it would have cost with append-only; outputs left out."""
+        ...
+
+    def other_task_tokens(self) -> int | None:
+        """Tokens of that prompt, sent whole, that belong to other tasks than the running one; None: it has no such."""
+        ...
+
+    def left_at(self, piece: int) -> int | None:
+        """Call before which a slice that had been sent whole was left out, the last time; None for never."""
         ...
 
 
@@ -90,6 +100,7 @@ class WindowPolicy:
         self.window = window or Window(log)
         self._sent: list[int] = []
         self._summary_tokens = 0
+        self._holdings = Holdings(log, self.window)
 
     def add(self, pieces: Sequence[Slice]) -> None:
         """See `Policy.add`."""
@@ -113,6 +124,7 @@ class WindowPolicy:
             place += 1
         broken = place < len(sent)
         self._sent = [entry.number for entry in entries]
+        self._holdings.look()
         return Request(self.window.tokens, common, 0, broken, is_epoch, self._summary_tokens)
 
     def holds(self, unit: int, *, by_words: bool) -> bool:
@@ -126,13 +138,27 @@ class WindowPolicy:
     def fault(self, pieces: Sequence[int]) -> int:
         """See `Policy.fault`."""
         before = self.window.tokens
-        for number in pieces:
-            self.window.append(self.window.make(EntryForm.RECALLED, self.log.slices[number].tokens, [number]))
+        self.bring_back(pieces)
         self._sent += [entry.number for entry in self.window.entries[len(self._sent) :]]
-        return self.window.tokens - before
+        self._holdings.look()
+        return self.window.tokens - before - FAULT_FRAME_TOKENS * len(pieces)
+
+    def bring_back(self, pieces: Sequence[int]) -> None:
+        """Put slices at the tail as a recall does: each whole, in its frame."""
+        for number in pieces:
+            tokens = self.log.slices[number].tokens + FAULT_FRAME_TOKENS
+            self.window.append(self.window.make(EntryForm.RECALLED, tokens, [number]))
 
     def billed(self, spent: float, append_only: float) -> None:
         """See `Policy.billed`."""
+
+    def other_task_tokens(self) -> int | None:
+        """See `Policy.other_task_tokens`."""
+        return self._holdings.other_task_tokens()
+
+    def left_at(self, piece: int) -> int | None:
+        """See `Policy.left_at`."""
+        return self._holdings.left_at(piece)
 
 
 class AppendOnly(WindowPolicy):
@@ -154,12 +180,9 @@ class Ours(WindowPolicy):
         """See `WindowPolicy.prepare`."""
         return self.pager.prepare(is_cold=is_cold) is not None
 
-    def fault(self, pieces: Sequence[int]) -> int:
-        """See `Policy.fault`."""
-        before = self.window.tokens
+    def bring_back(self, pieces: Sequence[int]) -> None:
+        """See `WindowPolicy.bring_back`."""
         self.pager.fault(pieces)
-        self._sent += [entry.number for entry in self.window.entries[len(self._sent) :]]
-        return self.window.tokens - before
 
     def billed(self, spent: float, append_only: float) -> None:
         """See `Policy.billed`."""

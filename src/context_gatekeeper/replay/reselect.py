@@ -51,10 +51,19 @@ class Reselect(WindowPolicy):
         """What came since the newest call: its output, and what went in behind it."""
         self._typed = ""
         self._typed_count = 0
+        self._wrote: int | None = None
+        """Slice of the newest output."""
+        self._slice_of_turn: list[int | None] = []
+        """For each of the gatekeeper's turns."""
+        self._block_tokens: list[tuple[int | None, int]] = []
+        """Of the newest request's blocks: a slice of the turn, and tokens."""
 
     def add(self, pieces: Sequence[Slice]) -> None:
         """See `Policy.add`."""
         self._newest += pieces
+        for piece in pieces:
+            if self.log.segments[piece.segment].kind in OUTPUT_KINDS:
+                self._wrote = piece.number
         typed: list[str] = []
         for number in dict.fromkeys(piece.segment for piece in pieces):
             segment = self.log.segments[number]
@@ -73,13 +82,28 @@ class Reselect(WindowPolicy):
             self._gatekeeper.token_budget = _ROOM_TOKENS
             self._gatekeeper.add_turn(_side(self._asked, SIDE_CHARS), _side(self._outputs, SIDE_CHARS))
             self._gatekeeper.token_budget = self._budget_tokens
+            self._slice_of_turn.append(self._wrote)
         newest_turn = self._gatekeeper.turn_count - 1
         blocks = self._gatekeeper.select(self._query())
         entries = [self._block_entry(block, is_newest=block["turn_id"] == newest_turn) for block in blocks]
+        self._block_tokens = [
+            (self._slice_of_turn[block["turn_id"]], entry.tokens) for block, entry in zip(blocks, entries, strict=True)
+        ]
         entries += [self.window.make(EntryForm.RAW, piece.tokens, [piece.number]) for piece in self._newest]
         self.window.replace_all(entries)
         self._asked, self._inputs, self._outputs, self._newest = self._inputs, [], [], []
+        self._holdings.look()
         return Request(self.window.tokens, 0, volatile_tokens=self.window.tokens)
+
+    def other_task_tokens(self) -> int | None:
+        """See `Policy.other_task_tokens`; what is selected of older turns counts too."""
+        log = self.log
+        older = sum(
+            tokens
+            for number, tokens in self._block_tokens
+            if number is not None and log.is_of_other_task(log.slices[number])
+        )
+        return older + self._holdings.other_task_tokens()
 
     def _query(self) -> str:
         query = _side(self._inputs, QUERY_CHARS)

@@ -10,7 +10,7 @@ from context_gatekeeper.core.ledger import Bill, PromptCache
 from context_gatekeeper.core.tokens import MESSAGE_TOKENS
 from context_gatekeeper.engine.session_log import SessionLog, Slice, UnitKind
 from context_gatekeeper.replay.figures import SessionFigures
-from context_gatekeeper.replay.policies import AppendOnly, Ours, Policy
+from context_gatekeeper.replay.policies import AppendOnly, Policy
 from context_gatekeeper.types import AgentMessage, AgentSession, MessageRole
 
 __all__ = [
@@ -173,8 +173,11 @@ class _PolicyRun:
         self._units += self._cache.call(tokens, common, is_cold=is_cold, volatile_tokens=request.volatile_tokens)
         figures.call_uncached.append(_uncached_tokens(figures.bill) - uncached_before)
         figures.call_prompts.append(tokens)
-        if isinstance(policy, Ours):
-            figures.other_task_tokens += policy.pager.other_task_tokens()
+        other = policy.other_task_tokens()
+        if other is None or figures.other_task_tokens is None:
+            figures.other_task_tokens = None
+        else:
+            figures.other_task_tokens += other
         figures.epochs += request.is_epoch
         figures.prefix_breaks += request.breaks_prefix and not request.is_epoch
         self._serve(log, quoted, tokens)
@@ -193,10 +196,8 @@ class _PolicyRun:
         figures.hard_faults += any(log.units[unit].kind is UnitKind.LINE for unit in missing)
         pieces = sorted({log.units[unit].holders[-1] for unit in missing})
         figures.major_faults += any(not policy.hints_at(piece) for piece in pieces)
-        if isinstance(policy, Ours):
-            left = policy.pager.swapped_out_at
-            hot = [piece for piece in pieces if piece in left and log.calls - left[piece] <= _HOT_CALLS]
-            figures.refetched_hot_pages += len(hot)
+        left = [policy.left_at(piece) for piece in pieces]
+        figures.refetched_hot_pages += sum(call is not None and log.calls - call <= _HOT_CALLS for call in left)
         added = policy.fault(pieces)
         uncached_before = _uncached_tokens(figures.bill)
         self._units += self._cache.fault(tokens, added, len(pieces))
