@@ -28,12 +28,13 @@ help:
 demo: $(BASE)
 	$(VENV)/bin/cgk demo
 
+# What the tests run under; `make coverage` sets it.
+UNDER :=
 test: $(DEV)
-	$(PYTHON) -m pytest
+	$(PYTHON) $(UNDER) -m pytest
 
-# `make check COVERAGE=` leaves the second run of all tests out.
-COVERAGE ?= coverage
-check: format lint types layers spelling docs $(COVERAGE)
+# All tests run once, under coverage. They come last, so that their closing line is nearly the last to be read.
+check: format lint types layers spelling docs coverage
 
 format: $(DEV)
 	$(PYTHON) -m ruff format --check .
@@ -58,10 +59,10 @@ docs-write: $(DEV)
 
 coverage: $(DEV)
 	$(PYTHON) -m coverage erase
-	$(PYTHON) -m coverage run -m pytest --quiet
-	$(PYTHON) -m coverage combine --quiet
-	$(PYTHON) -m coverage json --quiet
-	$(PYTHON) scripts/check_coverage.py .coverage_report.json
+	@$(MAKE) --no-print-directory test UNDER="-m coverage run"
+	@$(PYTHON) -m coverage combine --quiet
+	@$(PYTHON) -m coverage json --quiet
+	@$(PYTHON) scripts/check_coverage.py .coverage_report.json
 
 bench: $(DEV)
 	$(PYTHON) -m benchmarks select --sizes $(SIZES) --peers $(PEERS)

@@ -130,6 +130,17 @@ def test_recall_gives_one_fenced_block_and_the_pages_in_it(pool: AgentPool) -> N
     assert (pool.recall("zzzunknown").text, pool.recall("zzzunknown").pages) == ("", ())
 
 
+@pytest.mark.parametrize("limit", [1, 5, 6, 50, 100_000])
+def test_the_block_for_an_agent_holds_five_pages_at_most_whatever_is_listed(pool: AgentPool, limit: int) -> None:
+    numbers = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    pool.import_session(session(*(said(f"The zebra crossing {number} is striped. " * 90) for number in numbers)))
+    result = pool.recall("striped zebra", limit=limit, fence="0123456789abcdef")
+    assert len(result.pages) == min(limit, len(numbers))
+    told = re.findall(r"^\[0123456789abcdef (\d+)\] (page:\w+): ", result.text, re.MULTILINE)
+    assert told == [(str(place), page.item.handle) for place, page in enumerate(result.pages[:5], 1)]
+    assert len(result.text) < 5 * 2000 + 1000
+
+
 def test_recall_of_one_session_leaves_the_others_alone(pool: AgentPool) -> None:
     pool.import_session(FIXING)
     pool.import_session(session(said("the export of zebras"), name="zoo"))
@@ -304,7 +315,7 @@ def test_what_belongs_to_another_owner_is_as_if_it_were_not_there() -> None:
     assert errors[0] == errors[1]
     with pytest.raises(PageNotFoundError):
         bob.forget_pages([page.handle])
-    assert bob.import_session(FIXING).session == "shop/fixing~2"
+    assert bob.import_session(FIXING).session == "shop/fixing@bob"
     ann.close()
     assert len(bob.sessions()) == 1  # whoever passed a store closes it
 
@@ -315,13 +326,13 @@ def test_a_page_that_is_shared_is_seen_and_stays_its_owners() -> None:
     ann.import_session(session(said("for ann"), name="mixed"))
     shared = PageLabels(owner="ann", acl=("bob",), provenance=Provenance.USER)
     turn = [PageDraft(1, Role.USER, "for bob", {"bob": 1}, labels=shared), PageDraft(1, Role.ASSISTANT, "")]
-    (page, _) = store.append(POOL, "mixed", turn)
+    (page, _) = store.append(POOL, "mixed@ann", turn)
     handle = ann.pages("mixed")[-1].handle
     assert bob.expand(handle).text == page.text
     assert [one.item.text for one in bob.recall("bob").pages] == ["for bob"]
-    assert [view.head for view in bob.pages("mixed")] == ["for bob"]
+    assert [view.head for view in bob.pages("mixed@ann")] == ["for bob"]
     with pytest.raises(AccessDeniedError, match="ask its owner"):
-        bob.forget_session("mixed")
+        bob.forget_session("mixed@ann")
     with pytest.raises(AccessDeniedError, match="ask its owner"):
         bob.forget_pages([handle])
 

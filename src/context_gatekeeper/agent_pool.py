@@ -12,25 +12,40 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from context_gatekeeper.arguments import check_limit, check_text, checked_store
+from context_gatekeeper.arguments import (
+    check_limit,
+    check_piece,
+    check_session,
+    check_text,
+    check_texts,
+    check_tokens,
+    checked_prices,
+    checked_store,
+    seconds_of,
+)
 from context_gatekeeper.config import default_sealed_folder
-from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.core.handles import parse_handle
 from context_gatekeeper.core.recalled_text import render_recalled
-from context_gatekeeper.core.redact import RedactionMode
+from context_gatekeeper.core.redact import RedactionMode, redact
 from context_gatekeeper.engine.agent_pages import is_empty_side, swap_group
 from context_gatekeeper.engine.agent_schedule import AgentSchedule
+from context_gatekeeper.engine.card_notes import cards_session
+from context_gatekeeper.engine.card_pages import CardBook
+from context_gatekeeper.engine.events import EventFeed
 from context_gatekeeper.engine.expanding import Expander, Expansion, Wanted
-from context_gatekeeper.engine.goals import RESIDENT_TOKENS, Goal, GoalBook, Pin
-from context_gatekeeper.engine.importing import ImportResult, SessionImporter
+from context_gatekeeper.engine.forgetting import Forgetting
+from context_gatekeeper.engine.goals import Goal, GoalBook, Pin
+from context_gatekeeper.engine.importing import ImportResult, SessionImporter, owned_name
 from context_gatekeeper.engine.owner_view import OwnerView, SessionFacts
 from context_gatekeeper.engine.plan import ContextPlan
 from context_gatekeeper.engine.recalled_pages import RecalledPage, recalled_pages
-from context_gatekeeper.engine.session_cards import TaskCard, task_cards
+from context_gatekeeper.engine.resident import RESIDENT_TOKENS
+from context_gatekeeper.engine.session_cards import TaskCard, session_card, task_cards
 from context_gatekeeper.engine.session_recall import SessionRecall
 from context_gatekeeper.engine.session_view import (
     PageView,
@@ -43,11 +58,13 @@ from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores import open_store
 from context_gatekeeper.stores.names import check_place
 from context_gatekeeper.stores.sealed import Redactor, SealedSpans, SpansInMemory
-from context_gatekeeper.types import AgentSession, Page, PageDraft, PageId
+from context_gatekeeper.types import AgentSession, Page, PageDraft, PageId, PageKind
 
 __all__ = [
     "RESIDENT_TOKENS",
     "AgentPool",
+    "ContextPlan",
+    "EventFeed",
     "Expansion",
     "Goal",
     "ImportResult",
@@ -94,7 +111,7 @@ class RecallResult:
     pages: tuple[RecalledPage, ...]
     """Best first."""
     text: str
-    """One fenced block (`render_recalled`); "" when nothing was found."""
+    """One fenced block of the best five at most (`render_recalled`); "" when nothing was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +172,16 @@ class AgentPool:
         self._path: str | None = getattr(self._store, "path", None)
         self._sealed = _sealed_spans(self._path, sealed_folder)
         self._mode = mode
-        self._importer = SessionImporter(self._store, pool, self._redact_draft, self._redact_text, owner)
+        self._forgetting = Forgetting(self._store, pool, self._sealed.forget)
         self._view = OwnerView(self._store, pool, owner)
         self._expander = Expander(self._view, self._sealed.spans_of)
         self._goals = GoalBook(self._view, self._expander, self._redact_draft)
+        self._cards = CardBook(self._view, self._redact_draft, self._goals.active)
+        self._importer = SessionImporter(
+            self._store, pool, self._redact_draft, self._redact_text, owner, self._goals.active
+        )
         self._recall = SessionRecall(self._store, pool)
+        self._forgetting.finish()
 
     def __enter__(self) -> Self:
         return self
@@ -181,7 +203,8 @@ class AgentPool:
         """Take a recorded session in. What the pool holds of it already is not stored again.
 
         A session that went on adds what is new. One that differs from what is stored by its name becomes a session
-        of its own, named in the result. Killed in the middle, the next import adds the rest.
+        of its own, named in the result. Killed in the middle, the next import adds the rest. At the end the memory
+        cards of its tasks are kept as pages beside it, in the place of older ones.
 
         Args:
             session: of `transcripts.agent_sessions.read_sessions`.
@@ -190,8 +213,14 @@ class AgentPool:
         Raises:
             StoreError: it could not be stored whole.
         """
+        check_session(session)
         with self._lock:
-            return self._importer.run(session, dry_run=dry_run)
+            if not dry_run:
+                self._forgetting.finish()
+            result = self._importer.run(session, dry_run=dry_run)
+            if not dry_run:
+                self._cards.refresh(result.session)
+            return result
 
     # -- what there is ----------------------------------------------------------------------
 
@@ -213,41 +242,93 @@ class AgentPool:
         """The session as its pages hold it. Raises PageNotFoundError for an unknown one."""
         with self._lock:
             facts, pages = self._session(name)
-            return session_of(name, facts, pages)
+            return session_of(self._known(name), facts, pages)
 
     def swap_group(self, session: str, call_id: str) -> tuple[str, ...]:
         """Handles of the pages that enter and leave with a call: its own and all results, in order."""
+        check_text("call_id", call_id)
         with self._lock:
             _, pages = self._session(session)
             return tuple(map(self._view.handle_of, swap_group(pages, call_id)))
 
     def cards(self, session: str) -> tuple[TaskCard, ...]:
-        """The memory cards of the session's tasks. Raises PageNotFoundError for an unknown session."""
+        """The memory cards of the session's tasks, with the handles of the pages that keep them.
+
+        They are made of the session's pages each time. Raises PageNotFoundError for an unknown session.
+        """
         with self._lock:
             facts, pages = self._session(session)
-            return task_cards(pages, facts.working_folder)
+            known = self._known(session)
+            cards = task_cards(pages, facts.working_folder, self._goals.active())
+            return tuple(replace(card, handle=self._cards.handle_of(known, card)) for card in cards)
 
-    def plan(self, session: str, *, prices: str = "anthropic-5m", resident_tokens: int = 8000) -> ContextPlan:
+    def session_card(self, session: str) -> TaskCard | None:
+        """One card over all tasks of the session, made of its pages and not of the tasks' cards; None without pages.
+
+        Raises PageNotFoundError for an unknown session.
+        """
+        with self._lock:
+            facts, pages = self._session(session)
+            return session_card(pages, facts.working_folder, self._goals.active())
+
+    def card_pages(self, session: str) -> tuple[PageView, ...]:
+        """The pages that keep the cards of the session's tasks. Raises PageNotFoundError for an unknown session."""
+        with self._lock:
+            pages = list(self._cards.pages(self._known(session)).values())
+            return view_pages(pages, "", self._view.handle_of)
+
+    def plan(
+        self,
+        session: str,
+        *,
+        prices: str = "anthropic-5m",
+        resident_tokens: int = 8000,
+        feed: EventFeed | None = None,
+        cards: bool = True,
+    ) -> ContextPlan:
         """What the next request of the session would hold, and why; with a cache that is alive.
+
+        Active goals and pins stand in it, and once something has left, the running task's constraints and card.
 
         Args:
             session: name of the session in the pool.
             prices: a price profile of `core.economics.PRICES`.
             resident_tokens: system text and tools in front of the window.
+            feed: is told what happens to the session's pages from its first call on.
+            cards: whether constraints and card are wanted.
 
         Raises:
             PageNotFoundError: an unknown session. ConfigError: an unknown price profile.
         """
-        if prices not in PRICES:
-            raise ConfigError(
-                f"price profile {prices!a}", "there is none of this name", f"use one of {', '.join(PRICES)}"
-            )
-        schedule = AgentSchedule(PRICES[prices], resident_tokens=resident_tokens, session=session)
-        for message in self.session(session).messages:
+        profile = checked_prices(prices)
+        check_tokens("resident_tokens", resident_tokens)
+        recorded = self.session(session)
+        schedule = AgentSchedule(
+            profile,
+            resident_tokens=resident_tokens,
+            session=session,
+            feed=feed,
+            working_folder=recorded.working_folder,
+        )
+        schedule.set_resident(fence=self._fence(session), goals=self.goals(), pins=self.pins(), cards=cards)
+        for message in recorded.messages:
             if message.is_call:
                 schedule.plan()
             schedule.add(message)
         return schedule.plan()
+
+    def explain(
+        self,
+        session: str,
+        *,
+        prices: str = "anthropic-5m",
+        resident_tokens: int = 8000,
+        feed: EventFeed | None = None,
+        cards: bool = True,
+    ) -> list[str]:
+        """The same plan in words, one line for each thing that is in or out; arguments and errors as of `plan`."""
+        plan = self.plan(session, prices=prices, resident_tokens=resident_tokens, feed=feed, cards=cards)
+        return plan.lines()
 
     def totals(self, session: str) -> SessionTotals:
         """How the session's pages add up. Raises PageNotFoundError for an unknown session."""
@@ -301,6 +382,10 @@ class AgentPool:
             ConfigError: it is no handle, or the piece is out of range. PageNotFoundError: there is no such page, it
             was deleted, or it is somebody else's.
         """
+        check_piece("lines", lines)
+        check_piece("characters", characters)
+        if pattern is not None:
+            check_text("pattern", pattern)
         with self._lock:
             wanted = Wanted(lines, characters, pattern, regex)
             named = self._named(handle, session)
@@ -319,12 +404,12 @@ class AgentPool:
         """The pages that tell most of a query, and the one block of quoted data that an agent is given.
 
         Equal texts come once, the newest, with their number; of one file two versions at most. Secrets stay
-        placeholders.
+        placeholders. The block holds the best five pages: what is found beyond is listed for a person alone.
 
         Args:
             query: any text.
             session: look in this one; in all that the owner may see when None.
-            limit: most pages.
+            limit: most pages that are listed.
             fence: a random word of this call, 8 to 64 small letters and digits; drawn when None.
             now: seconds since the epoch, for the pages' age; not told when None.
 
@@ -333,12 +418,18 @@ class AgentPool:
         """
         check_text("query", query)
         check_limit(limit)
+        if fence is not None:
+            check_text("fence", fence)
+        now = seconds_of(now)
         with self._lock:
             names = [name for name, _ in self._view.sessions()] if session is None else [self._known(session)]
-            hits = self._recall.find(query, names, limit=limit * _RANKED_SHARE)
-            found = recalled_pages(query, hits, self._view, limit=limit, now=now)
+            places = [place for name in names for place in (name, cards_session(name))]
+            hits = self._recall.find(query, places, limit=limit * _RANKED_SHARE)
+            cards = {page_id for name in names for page_id in self._cards.page_ids(name)}
+            found = recalled_pages(query, hits, self._view, limit=limit, now=now, cards=cards)
             drawn = secrets.token_hex(_FENCE_BYTES) if fence is None else fence
-            return RecallResult(found, render_recalled([one.item for one in found], drawn))
+            given = [one.item for one in found[:MOST_RECALLED_PAGES]]
+            return RecallResult(found, render_recalled(given, drawn))
 
     # -- goals and pins ---------------------------------------------------------------------
 
@@ -355,6 +446,7 @@ class AgentPool:
 
     def finish_goal(self, goal_id: str) -> Goal:
         """Call a goal done: it stays as a page and is sent no longer. Raises ConfigError for an unknown one."""
+        check_text("goal_id", goal_id)
         with self._lock:
             return self._goals.finish_goal(goal_id)
 
@@ -382,13 +474,15 @@ class AgentPool:
         unknown session, AccessDeniedError for one of somebody else, StoreError.
         """
         with self._lock:
-            facts, pages = self._session(session)
+            known = self._known(session)
+            facts, pages = self._session(known)
             if facts.owner != self._owner:
                 raise AccessDeniedError(
                     f"session {session[:80]!a}", "it is shared, and somebody else's", "ask its owner to delete it"
                 )
             count = sum(not (page.labels.deleted or is_empty_side(page)) for page in pages)
-            self._forget(self._store.delete_session(self._pool, session))
+            self._forgetting.forget(self._owner, sessions=(known, cards_session(known)))
+            self._recall.forget()
             return count
 
     def forget_pages(self, handles: Sequence[str]) -> int:
@@ -397,8 +491,9 @@ class AgentPool:
         Raises ConfigError for what is no page's handle, PageNotFoundError for an unknown one, AccessDeniedError for
         one of somebody else; nothing is deleted then.
         """
+        check_texts("handles", handles)
         with self._lock:
-            ids: dict[PageId, None] = {}
+            found: dict[PageId, Page] = {}
             for handle in handles:
                 mention = parse_handle(handle)
                 if mention is None or mention.unit is not None:
@@ -408,11 +503,23 @@ class AgentPool:
                 page = self._view.page_of(mention.handle)
                 if page.labels.owner != self._owner:
                     raise AccessDeniedError(handle, "it is shared, and somebody else's", "ask its owner to delete it")
-                ids[page.page_id] = None
-            self._forget(self._store.delete_pages(self._pool, tuple(ids)))
-            return len(ids)
+                found[page.page_id] = page
+            pieces = {piece.page_id: piece for page in found.values() for piece in self._expander.pieces(page)}
+            quoted = dict.fromkeys(page.session for page in found.values() if page.kind is not PageKind.CARD)
+            carded = [name for name in quoted if self._page_count(cards_session(name))]
+            gone = list(pieces.values())
+            self._forgetting.forget(self._owner, sessions=[*map(cards_session, carded)], pages=gone)
+            for name in carded:
+                self._cards.refresh(name)
+            self._recall.forget()
+            return len(found)
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _fence(self, session: str) -> str:
+        """The word of a session's resident text: always the same, and known to nobody without the pool's key."""
+        told = session.encode("utf-8", "surrogatepass")
+        return blake2b(told, digest_size=_FENCE_BYTES, key=self._store.handle_key(self._pool)).hexdigest()
 
     def _redactor(self) -> Redactor:
         """Made when something comes in: reading writes nothing, not even the pool's key."""
@@ -422,31 +529,34 @@ class AgentPool:
         return self._redactor().redact_draft(draft)
 
     def _redact_text(self, text: str) -> str:
-        return self._redactor().redact_text(text)
+        """A name or setting, of which nobody asks for the original: it is not sealed."""
+        return text if self._mode is RedactionMode.OFF else redact(text, self._store.handle_key(self._pool)).text
 
     def _page_count(self, name: str) -> int:
         return self._store.page_count(self._pool, name)
 
-    def _forget(self, gone: Sequence[str]) -> None:
-        self._sealed.forget(gone)
-        self._recall.forget()
-
     def _session(self, name: str) -> tuple[SessionFacts, list[Page]]:
         """Facts and pages of a session, as far as the owner may see them."""
-        return self._view.facts(self._known(name)), list(self._view.pages(name))
+        known = self._known(name)
+        return self._view.facts(known), self._view.pages(known)
 
     def _known(self, name: str) -> str:
-        """``name`` when an agent's session has it that the owner may see."""
+        """Name in the pool of an agent's session that the owner may see; of his own the log's name is enough."""
         check_text("session", name)
         check_place(self._pool, name)
+        own = owned_name(name, self._owner)
+        if own != name and own in self._store.sessions(self._pool):
+            name = own
         self._view.facts(name)
         return name
 
     def _named(self, handle: str, session: str | None) -> str | None:
         """The session that a handle needs: the one given, or the only one."""
         check_text("handle", handle)
-        if session is not None or parse_handle(handle) is not None:
-            return session
+        if parse_handle(handle) is not None:
+            return None
+        if session is not None:
+            return self._known(session)
         names = [name for name, _ in self._view.sessions()]
         return names[0] if len(names) == 1 else None
 

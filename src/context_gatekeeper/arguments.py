@@ -8,19 +8,25 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from context_gatekeeper.core.economics import PRICES, PriceProfile
 from context_gatekeeper.core.tokens import documented_tokens, estimate_tokens
 from context_gatekeeper.engine.exact_tokens import load_exact_counter
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.ports import PageStore, TokenCounter
-from context_gatekeeper.types import FIRST_SECOND, LAST_SECOND
+from context_gatekeeper.types import FIRST_SECOND, LAST_SECOND, AgentMessage, AgentSession
 
 __all__ = [
     "CounterName",
     "Time",
     "check_limit",
+    "check_piece",
+    "check_session",
     "check_text",
+    "check_texts",
+    "check_tokens",
     "check_turn_id",
     "checked_budget",
+    "checked_prices",
     "checked_speakers",
     "checked_store",
     "counter_of",
@@ -64,6 +70,57 @@ def check_limit(limit: object) -> None:
     """Raise ConfigError unless ``limit`` is a whole number from 1 to 100,000."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_RECALLED:
         raise ConfigError(f"limit {_shown(limit)}", "it is not a number of pages", f"pass 1 to {MOST_RECALLED}")
+
+
+def check_tokens(name: str, tokens: object) -> None:
+    """Raise ConfigError unless ``tokens``, the argument called ``name``, is a whole number from 0 to 10^12."""
+    is_count = isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens <= MOST_BUDGET_TOKENS
+    if not is_count:
+        raise ConfigError(f"{name} {_shown(tokens)}", "it is no number of tokens", f"pass 0 to {MOST_BUDGET_TOKENS:,}")
+
+
+def check_piece(name: str, piece: object) -> None:
+    """Raise ConfigError unless ``piece`` is None or (first, last), whole numbers of which the last may be None."""
+    ends = piece if isinstance(piece, tuple | list) else ()
+    is_pair = len(ends) == _SIDES and _is_whole(ends[0]) and (ends[1] is None or _is_whole(ends[1]))
+    if piece is not None and not is_pair:
+        raise ConfigError(
+            f"{name} {_shown(piece)}",
+            "it is no pair of whole numbers",
+            "pass (first, last), None as the last for the end",
+        )
+
+
+def check_texts(name: str, texts: object) -> None:
+    """Raise ConfigError unless ``texts``, the argument called ``name``, is a list or tuple of str."""
+    if not isinstance(texts, tuple | list) or not all(isinstance(text, str) for text in texts):
+        raise ConfigError(f"{name} {_shown(texts)}", "it is no list of texts", "pass a list of str")
+
+
+def checked_prices(prices: object) -> PriceProfile:
+    """The price profile of this name. Raises ConfigError."""
+    if not isinstance(prices, str) or prices not in PRICES:
+        raise ConfigError(
+            f"price profile {_shown(prices)}", "there is none of this name", f"use one of {', '.join(PRICES)}"
+        )
+    return PRICES[prices]
+
+
+def check_session(session: object) -> None:
+    """Raise ConfigError unless ``session`` is an `AgentSession` whose name is a text and whose messages are such."""
+    if not isinstance(session, AgentSession):
+        raise ConfigError(
+            f"session {_shown(session)}", f"it is a {type(session).__name__}", "pass what read_sessions gives"
+        )
+    check_text("session_id", session.session_id)
+    if not isinstance(session.messages, tuple) or not all(isinstance(one, AgentMessage) for one in session.messages):
+        raise ConfigError(
+            f"session {_shown(session.session_id)}", "its messages are no tuple of AgentMessage", "pass such a tuple"
+        )
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def check_text(name: str, text: object) -> None:

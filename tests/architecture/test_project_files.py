@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -135,8 +136,43 @@ def test_the_module_names_of_the_documents_are_kept() -> None:
         assert (PACKAGE / "core" / f"{name}.py").is_file()
 
 
+def commands_of(target: str) -> list[str]:
+    """What ``make`` would run for a target, setting up left out."""
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(
+        ["make", "--dry-run", "--no-print-directory", target],
+        cwd=ROOT,
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return re.findall(r"^\S+/bin/(?:python +(?:-m )?)?(.+)$", done.stdout, re.MULTILINE)
+
+
 def test_continuous_integration_calls_what_a_person_calls() -> None:
     script = read(ROOT / ".ci" / "run")
-    assert script.rstrip().splitlines()[-2:] == ["make test", 'exit "$status"']
-    assert "make check" in script
+    assert "set -euo pipefail" in script
+    assert script.rstrip().splitlines()[-1] == "make --keep-going check"
     assert ".ci/run" in read(ROOT / ".gitea" / "workflows" / "test.yml")
+
+
+def test_the_check_runs_every_test_once_under_coverage_and_holds_its_bounds_at_the_end() -> None:
+    commands = commands_of("check")
+    assert [command for command in commands if "pytest" in command] == ["coverage run -m pytest"]
+    assert commands[-4:] == [
+        "coverage run -m pytest",
+        "coverage combine --quiet",
+        "coverage json --quiet",
+        "scripts/check_coverage.py .coverage_report.json",
+    ]
+    checked = " ".join(commands)
+    assert [
+        name
+        for name in ("ruff format", "ruff check", "mypy", "lint-imports", "codespell", "cogapp --check")
+        if name not in checked
+    ] == []
+
+
+def test_the_tests_alone_run_without_coverage() -> None:
+    assert commands_of("test")[-1] == "pytest"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_gatekeeper.core.bounded_pattern import MOST_PATTERN_CHARS, compile_bounded
@@ -109,12 +109,92 @@ def test_the_work_of_a_line_grows_with_repeats_and_falls_with_an_anchor() -> Non
         ("a?" * 40 + "a" * 40, [40], True),
         ("(a|b)" * 30, [40], True),
         (".*" * 20, [10_000], True),
+        ("[a-y]{4000}z", [10_000] * 600, True),
+        (".{5000}z", [10_000] * 600, True),
+        ("(ab){2500}c", [10_000] * 600, True),
+        ("x{5000,}y", [10_000] * 600, True),
+        ("[ab]" * 49 + "z", [10_000] * 600, True),
+        ("a" * 199 + "b", [10_000] * 600, False),
+        ("[a-y]{4000}z", [80] * 2000, False),
+        ("[a-z]{8}-[0-9]{4}", [100] * 5000, False),
     ],
 )
 def test_a_search_that_could_take_more_than_a_second_is_known(
     pattern: str, lengths: list[int], is_too_long: bool
 ) -> None:
     assert compile_bounded(pattern).is_too_long(lengths) is is_too_long
+
+
+@pytest.mark.parametrize(
+    ("pattern", "length"),
+    [
+        ("error", 1),
+        ("error.*boom", 6),
+        ("ab{3}", 4),
+        (".{50}z", 51),
+        ("(ab){10}", 20),
+        ("(ab){10,15}c", 31),
+        ("(ab){10,}c", 21),
+        ("ab|cd", 4),
+    ],
+)
+def test_a_fixed_repeat_counts_as_often_as_it_repeats(pattern: str, length: int) -> None:
+    assert compile_bounded(pattern).length == length
+    assert compile_bounded(pattern, ignore_case=True).length >= length
+
+
+ESCAPED = st.sampled_from(
+    [
+        *(
+            r"\x41",
+            r"\x2e",
+            r"\u4f60",
+            r"\U0001f600",
+            r"\N{LATIN SMALL LETTER A}",
+            r"\0",
+            r"\07",
+            r"\141",
+            r"\n",
+            r"\t",
+        ),
+        *(r"\d", r"\w", r"\s", r"\b", r"\.", r"\-", r"\\", r"[\x41-\x43]", "b", "1", "bc", "{2}", "?", "+"),
+    ]
+)
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(ESCAPED, min_size=1, max_size=5).map("".join), st.text("Aab1.c\n\t\\-\0\u4f60\U0001f600\x07", max_size=8)
+)
+def test_an_escape_means_what_the_engine_takes_it_for(pattern: str, line: str) -> None:
+    try:
+        real = re.search(pattern, line)
+    except re.error:
+        with pytest.raises(ConfigError):
+            compile_bounded(pattern)
+        return
+    try:
+        found = compile_bounded(pattern)
+    except ConfigError:
+        return  # a repeat of a repeat, which is refused
+    assert (found.compiled.search(line) is None) == (real is None)
+    assert real is None or found.may_match(line)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"\x41bc", "Abc"),
+        (r"\u4f60好", "你好"),
+        (r"a\x2eb", "a.b"),
+        (r"\141b", "ab"),
+        (r"\N{BULLET} x", "• x"),
+        (r"\0a", "\0a"),
+    ],
+)
+def test_a_character_by_its_number_or_name_is_found(pattern: str, text: str) -> None:
+    assert compile_bounded(pattern).may_match(text)
+    assert compile_bounded(pattern).compiled.search(text)
 
 
 PARTS = st.sampled_from(

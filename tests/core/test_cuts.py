@@ -20,10 +20,13 @@ GRAPHEMES = (
 
 
 def leaves_fence_open(text: str) -> bool:
-    """CommonMark's rule, written apart from the module: a fence closes by an equal or longer bare run."""
+    """CommonMark's rule outside of lists, written apart from the module.
+
+    A fence closes by an equal or longer bare run, and stands at most three columns in.
+    """
     opened = ""
     for line in text.split("\n"):
-        found = re.match(r"[ \t>]*(`{3,}|~{3,})(.*)$", line)
+        found = re.match(r"(?:[ \t>]*>[ \t]?)?[ ]{0,3}(`{3,}|~{3,})(.*)$", line)
         if found is None:
             continue
         run, info = found.groups()
@@ -38,7 +41,7 @@ def unpaired_backticks(text: str) -> int:
     """Runs of one or two backticks without a partner on their line, outside fenced code."""
     total, opened = 0, ""
     for line in text.split("\n"):
-        found = re.match(r"[ \t>]*(`{3,}|~{3,})(.*)$", line)
+        found = re.match(r"(?:[ \t>]*>[ \t]?)?[ ]{0,3}(`{3,}|~{3,})(.*)$", line)
         if opened:
             if found is not None and found[1].startswith(opened) and not found[2].strip():
                 opened = ""

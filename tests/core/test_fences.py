@@ -28,6 +28,34 @@ def test_backticks_on_one_line_are_no_fence() -> None:
     assert split_sentences("```a. b``` is code. Yes.") == ["```a. b``` is code.", "Yes."]
 
 
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ("a\n    ```\nb", []),
+        ("a\n\t```\nb", []),
+        ("  \t```\nb", []),
+        ("   ```\nb", ["```"]),
+        ("```\na\n    ```\nb\n```\n~~~\n", ["```", "~~~"]),
+        ("```\na\n\t```\nb", ["```"]),
+        ("- item\n\n    ```\n    a\n    ```\n~~~", ["```", "~~~"]),
+        ("10. item\n    ```\n    a\n    ```\n~~~", ["```", "~~~"]),
+        ("- a\n  - b\n    - c\n\n      ```\n      a\n      ```\n~~~", ["```", "~~~"]),
+        ("- a\n\n      ```\nb", []),
+        ("- a\n\nend of it\n\n    ```\nb", []),
+        ("    - code\n      ```\nb", []),
+        ("-\ta\n\n\t```\n\ta\n\t```\n~~~", ["```", "~~~"]),
+        ("-       a\n\n       ```\nb", []),
+        ("-\n    ```\n    ```\n~~~", ["```", "~~~"]),
+        ("> ```\n> a\n> ```\n~~~", ["```", "~~~"]),
+        (">     ```\n> a", []),
+        ("> - a\n>\n>     ```\n>     b\n>     ```\n~~~", ["```", "~~~"]),
+    ],
+)
+def test_a_fence_that_stands_too_far_in_is_none(text: str, marks: list[str]) -> None:
+    """Four columns, or a tab, are code or text; in an item of a list they are counted from its text."""
+    assert [fence.mark for fence in find_fences(text)] == marks
+
+
 @given(MARKDOWN)
 def test_fences_stand_in_order_and_hold_their_code(text: str) -> None:
     end = 0

@@ -100,7 +100,8 @@ def test_names_are_read_by_their_last_words(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["apiKeyName", "token_count", "secretary", "monkey", "accessKeyId", "passwordless", "tokens"]
+    "name",
+    ["apiKeyName", "token_count", "secretary", "monkey", "accessKeyId", "passwordless", "tokens", "unshared_key"],
 )
 def test_other_last_words_announce_nothing(name: str) -> None:
     assert shown(f'{name}="a1B2c3D4e5F6g7H8i9J0k1"') == []
@@ -109,6 +110,38 @@ def test_other_last_words_announce_nothing(name: str) -> None:
 def test_a_value_longer_than_what_is_judged_is_found_to_its_end() -> None:
     value = "".join(random.Random(5).choices(BASE_62, k=9000))
     assert shown(f"SERVICE_TOKEN={value}") == [("token", value)]
+
+
+@pytest.mark.parametrize(
+    ("header", "secret"),
+    [
+        ("Authorization: Bearer abcdef0123456789abcdef", "abcdef0123456789abcdef"),
+        ("-H 'authorization: bearer 1234567890abcdef'", "1234567890abcdef"),
+        ("Authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"),
+        ("> Proxy-Authorization: Basic YWRtaW46aHVudGVyMg==", "YWRtaW46aHVudGVyMg=="),
+        ('headers["Authorization"] = "Token 0a1b2c3d4e"', "0a1b2c3d4e"),
+        ('{\\"Authorization\\": \\"Bearer mF_9.B5f-4.1JqM\\"}', "mF_9.B5f-4.1JqM"),
+        ('"authorization": ["Bearer mF_9.B5f-4.1JqM"]', "mF_9.B5f-4.1JqM"),
+        ("map[Authorization:[Bearer mF_9.B5f-4.1JqM] Host:[x]]", "mF_9.B5f-4.1JqM"),
+    ],
+)
+def test_what_an_authorization_header_holds_is_found_whatever_it_looks_like(header: str, secret: str) -> None:
+    assert shown(header) == [("authorization", secret)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["${TOKEN}", "$TOKEN", "<token>", "{token}", "{{token}}", "***", "********", "your-token-1", "xxxxxxxx1", "...",
+     "ACCESS_TOKEN", "accessToken", "API_KEY", "TOKEN_HERE", "token", "test-token", "example-token-1", "authentication",
+     "REDACTED1", "PLACEHOLDER"],
+)  # fmt: skip
+def test_an_authorization_header_to_be_filled_in_holds_no_secret(value: str) -> None:
+    for scheme in ("Bearer", "Basic"):
+        assert shown(f'curl -H "Authorization: {scheme} {value}" https://x.org') == []
+
+
+def test_a_name_does_not_reach_over_a_line_break() -> None:
+    assert shown('next_page\ntoken = "a1B2c3D4e5F6g7H8i9J0k1"') == [("token", "a1B2c3D4e5F6g7H8i9J0k1")]
 
 
 # -- left alone ---------------------------------------------------------------------------------------
@@ -134,7 +167,8 @@ HARMLESS = {
     "call": "password = generate_password2(length=24)\nsecret=base64.b64decode(x)",
     "annotation": "def f(private_key: ed25519.Ed25519PrivateKey, api_key: ApiGatewayApiKey2) -> None:",
     "names": "TASK_TOKEN = 'waitForTaskToken2'\nsecret: my-database-secret-prod-2024\nmax_tokens=128000",
-    "plain password": "password: hunter2\npasswd=correct horse\npassword=''",
+    "plain password": "passwd=correct horse\npassword=''\npassword: required",
+    "owner's name": "password: process.env.DB_PASSWORD2, secret: this.config.secretValue2b",
     "masked": "token: ************************\nAPI_KEY=sk-...xxxx\nsecret=REDACTED",
     "documentation": "AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE\nAPI_KEY=your-api-key-goes-here-1234",
     "redacted jwt": "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.REDACTED.REDACTED",
@@ -202,6 +236,9 @@ STORMS = {
     "signatures": "sig=" + "%2B" * 30,
     "aws": "AKIAB",
     "dotted capitals": "\u0130token=",
+    "passwords": "password=",
+    "Chinese passwords": "\u5bc6\u7801\uff1a",
+    "open quotes": 'PASSWORD="a b ',
 }
 
 

@@ -294,7 +294,7 @@ def test_a_view_may_show_no_line_at_all() -> None:
 PIECES = st.sampled_from(
     ["```\n", "~~~ py\n", "ValueError: x\n", "word " * 30 + "\n",
     "x" * 400 + "\n", "`a` " * 80 + "\n", "\r\n", "汉字没有空格" * 60 + "\n",
-     "\ud83d", "\n", "  ```sh\nls\n  ```\n", "> ```\n", "done\n",
+     "\ud83d", "\n", "  ```sh\nls\n  ```\n", "> ```\n", "done\n", "    ```\n", "\t```py\n",
      '{"a": 1}\n', "```a`" + "b" * 300 + "\n", "\x1b[31mError: y\x1b[0m\n"]
 )  # fmt: skip
 LONG_TEXTS = st.lists(PIECES, min_size=3, max_size=30).map("".join)

@@ -9,7 +9,7 @@ import pytest
 from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.engine.agent_schedule import AgentSchedule
 from context_gatekeeper.engine.events import EventKind, PageEvent
-from context_gatekeeper.engine.pager import PagerParams
+from context_gatekeeper.engine.pager_params import PagerParams
 from context_gatekeeper.transcripts.agent_sessions import read_sessions
 from context_gatekeeper.types import AgentMessage
 from tests.engine.agents import SAMPLES, answered, call, gave, returned, said

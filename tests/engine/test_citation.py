@@ -81,11 +81,13 @@ def test_a_probability_is_kept_until_the_next_call() -> None:
     log, _ = logged([said("Go."), *read_module(1)])
     model = CitationModel(log)
     piece = log.slices[log.segments[3].slices[0]]
-    chance = model.slice_probabilities(piece)
+    chance, use = model.slice_probabilities(piece), model.unit_probability(piece.units[0])
     log.add_message(returned(gave("late", "total_1_3 came again")))
     assert model.slice_probabilities(piece) is chance
+    assert model.unit_probability(piece.units[0]) is use
     log.add_message(answered("Hm."))
     assert model.slice_probabilities(piece) is not chance
+    assert model.unit_probability(piece.units[0]) is not use
 
 
 @settings(max_examples=25, deadline=None)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from context_gatekeeper.core.expansion import TextSlice
-from context_gatekeeper.core.redact import RedactedSpan, RedactionMode, redact_parts
+from context_gatekeeper.core.redact import RedactedSpan, RedactionMode, redact, redact_parts
 from context_gatekeeper.engine.agent_pages import block_places
 from context_gatekeeper.engine.expanding import Expander, Wanted
+from context_gatekeeper.engine.importing import SessionImporter
 from context_gatekeeper.engine.owner_view import OwnerView
 from context_gatekeeper.errors import ConfigError, PageNotFoundError
 from context_gatekeeper.stores import MemoryStore
+from context_gatekeeper.stores.sealed import Redactor, SpansInMemory
 from context_gatekeeper.types import PageKind, Provenance
 from tests.core.secret_samples import secret_samples
 from tests.engine.agents import (
@@ -28,6 +32,7 @@ from tests.engine.agents import (
 )
 
 ALL = Wanted()
+GITHUB = next(sample.secret for sample in secret_samples() if sample.name == "github ghp")
 SECRETS = [sample.secret for sample in secret_samples() if "\n" not in sample.secret][:3]
 
 
@@ -143,3 +148,41 @@ def test_secrets_are_joined_block_by_block_for_whoever_may_see_them() -> None:
         assert hidden.secrets_joined == 0
     page = stored(store)[0]
     assert expander.expand(OwnerView(store, POOL, "").handle_of(page), ALL).text == blocks[0].text
+
+
+TOKENS = [GITHUB, GITHUB[:-3] + "QQQ"]
+TEXTS = st.lists(
+    st.sampled_from([*(f" {token} " for token in TOKENS), "word ", "\n", "\n\n", "值", "\ud83d", "", " and "]),
+    max_size=8,
+).map("".join)
+
+
+@settings(max_examples=80, deadline=None)
+@given(blocks=st.lists(TEXTS, min_size=1, max_size=3), data=st.data())
+def test_a_range_is_one_of_the_original_whether_or_not_secrets_are_shown(
+    blocks: list[str], data: st.DataObject
+) -> None:
+    """What is pinned and what is expanded is the same piece: where one has a secret the other has its placeholder."""
+    store, spans = MemoryStore(), SpansInMemory()
+    redactor = Redactor(store.handle_key(POOL), RedactionMode.KEEP, spans)
+    SessionImporter(store, POOL, redactor.redact_draft, redactor.redact_text).run(session(answered(*blocks)))
+    expander = Expander(OwnerView(store, POOL, ""), spans.spans_of)
+    handle = f"p0-p{len(blocks) - 1}"
+    original = expander.expand(handle, ALL, session="s").text
+    hidden = expander.expand(handle, ALL, session="s", joins_secrets=False).text
+    assert original == "\n\n".join(blocks)
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(original))] * 2)))
+    shown = expander.expand(handle, Wanted(characters=(start, end)), session="s", joins_secrets=False).text
+    assert shown in hidden
+    assert not any(token in shown for token in TOKENS)
+    placeholders = {redact(token, store.handle_key(POOL)).text: token for token in TOKENS}
+    whole = shown
+    for placeholder, one in placeholders.items():
+        whole = whole.replace(placeholder, one)
+    assert original[start:end] in whole
+    assert len(whole) - (end - start) < 2 * max(map(len, TOKENS))
+    first = data.draw(st.integers(1, max(1, len(original.removesuffix("\n").split("\n")))))
+    lines = expander.expand(handle, Wanted(lines=(first, first + 1)), session="s", joins_secrets=False).text
+    for placeholder, one in placeholders.items():
+        lines = lines.replace(placeholder, one)
+    assert lines == expander.expand(handle, Wanted(lines=(first, first + 1)), session="s").text

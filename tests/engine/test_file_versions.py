@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from hashlib import sha256
 
 import pytest
@@ -69,6 +70,7 @@ def test_a_call_tells_what_it_does_with_files(name: str, arguments: object, expe
         ("Grep", {"pattern": "x", "path": "/srv"}),
         ("Read", {}),
         ("Read", {"file_path": ""}),
+        ("Read", {"file_path": "  "}),
         ("Read", "null"),
         ("Edit", {"new_string": "y"}),
         ("Edit", ""),
@@ -131,12 +133,12 @@ class Story:
         self.place = 0
 
     def does(
-        self, name: str, *, fails: bool = False, **members: object
+        self, name: str, *, fails: bool = False, gives: str = "", **members: object
     ) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
         """(file, places superseded, places changed) by the call."""
         self.place += 1
         self.files.note_calls((text("now"), call(f"c{self.place}", name, **members)))
-        note = self.files.note_result(f"c{self.place}", self.place, is_error=fails)
+        note = self.files.note_result(f"c{self.place}", self.place, is_error=fails, text=gives)
         return ("", (), ()) if note is None else (note.path, note.superseded, note.changed)
 
 
@@ -190,3 +192,81 @@ def test_what_failed_showed_and_changed_nothing() -> None:
 
 def test_a_result_of_an_unknown_call_is_no_version() -> None:
     assert FileTracker().note_result("nobody", 1, is_error=False) is None
+
+
+# -- changes that no call told -------------------------------------------------------------------
+
+
+OLD = ["import re", "", "def f(x):", "    return x", "", "f(1)", "f(2)", "f(3)"]
+NEW = [line.replace("f(", "g(") for line in OLD]
+
+
+def numbered(lines: list[str], first: int = 1) -> str:
+    return "\n".join(f"{first + place:>6}\u2192{line}" for place, line in enumerate(lines))
+
+
+def plain(lines: list[str], first: int = 1) -> str:
+    return "\n".join(lines) + ("\n" if first == 1 else "\n\n... (9 more lines not shown)")
+
+
+@pytest.mark.parametrize("shows", [numbered, plain])
+def test_a_read_that_shows_other_lines_marks_the_versions_from_before(shows: Callable[..., str]) -> None:
+    story = Story()
+    story.does("Read", file_path="a.py", gives=shows(OLD))
+    story.does("Bash", command="sed -i s/f/g/ a.py")
+    assert story.does("Read", file_path="a.py", offset=3, limit=2, gives=shows(NEW[2:4], 3))[2] == (1,)
+    assert story.does("Read", file_path="a.py", offset=3, limit=3, gives=shows(NEW[2:5], 3))[2] == (), "marked once"
+    assert story.does("Read", file_path="a.py", gives=shows(NEW)) == ("/srv/shop/a.py", (1, 3, 4), ())
+
+
+@pytest.mark.parametrize("shows", [numbered, plain])
+def test_a_read_that_shows_the_same_lines_marks_nothing(shows: Callable[..., str]) -> None:
+    story = Story()
+    story.does("Read", file_path="a.py", gives=shows(OLD))
+    assert story.does("Read", file_path="a.py", offset=3, limit=2, gives=shows(OLD[2:4], 3))[2] == ()
+    assert story.does("read", path="a.py", offset=2, limit=2, gives=shows(OLD[2:4], 3))[2] == (), "counts from 0"
+    assert story.does("Bash", command="sed -n 3,4p /srv/shop/a.py", gives=plain(OLD[2:4]))[2] == ()
+    assert story.does("Bash", command="head -2 /srv/shop/a.py", gives=plain(OLD[:2]))[2] == ()
+    assert story.does("Bash", command="tail -2 /srv/shop/a.py", gives=plain(NEW[-2:]))[2] == (), "lines unknown"
+    assert story.does("Read", file_path="a.py", pages="1-2", gives=plain(NEW))[2] == ()
+
+
+def test_versions_older_than_one_that_differs_are_marked_too_and_newer_ones_not() -> None:
+    story = Story()
+    story.does("Read", file_path="a.py", offset=6, limit=2, gives=numbered(OLD[5:7], 6))
+    story.does("Read", file_path="a.py", offset=1, limit=4, gives=numbered(OLD[:4], 1))
+    story.does("Bash", command="git checkout other")
+    story.does("Read", file_path="a.py", offset=8, limit=1, gives=numbered(NEW[7:8], 8))
+    assert story.does("Read", file_path="a.py", view_range=[3, 3], gives=numbered(NEW[2:3], 3))[2] == (1, 2)
+
+
+def test_a_read_shows_that_what_was_written_has_changed() -> None:
+    story = Story()
+    story.does("Write", file_path="a.py", content="\n".join(OLD))
+    assert story.does("Read", file_path="a.py", offset=1, limit=2, gives=numbered(OLD[:2]))[2] == ()
+    story.does("Bash", command="gofmt -w a.py")
+    assert story.does("Bash", command="sed -n '3,4p' /srv/shop/a.py", gives=plain(NEW[2:4]))[2] == (1,)
+
+
+def test_what_is_marked_by_an_edit_is_not_marked_again_by_a_read() -> None:
+    story = Story()
+    story.does("Read", file_path="a.py", gives=numbered(OLD))
+    assert story.does("Edit", file_path="a.py", old_string="f", new_string="g")[2] == (1,)
+    assert story.does("Read", file_path="a.py", offset=3, gives=numbered(NEW[2:], 3))[2] == ()
+
+
+@pytest.mark.parametrize("offset", ["3", -1, True, [], {}])
+def test_an_odd_offset_compares_nothing_but_numbered_lines(offset: object) -> None:
+    story = Story()
+    story.does("Read", file_path="a.py", gives=plain(OLD))
+    story.does("Read", file_path="a.py", offset=offset, gives=plain(NEW))
+    assert story.does("Read", file_path="a.py", offset=3, gives=numbered(NEW[2:], 3))[2][:1] == (1,)
+
+
+def test_a_listed_folder_is_no_version_of_a_file() -> None:
+    story = Story()
+    names = "__init__.py\nagent.py\nllm.py"
+    assert story.does("view", path="core", gives=names) == ("", (), ())
+    assert story.does("str_replace_editor", command="view", path="core", gives=names) == ("", (), ())
+    assert story.does("Bash", command="cat /srv/shop/words", gives=names)[0] == "/srv/shop/words"
+    assert story.does("view", path="core/llm.py", gives="1. import re\n2. x = 1")[0] == "/srv/shop/core/llm.py"

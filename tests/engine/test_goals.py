@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from context_gatekeeper.core.redact import RedactedSpan, RedactionMode
+from context_gatekeeper.core.tokens import estimate_tokens
 from context_gatekeeper.engine import goals as goals_module
 from context_gatekeeper.engine.expanding import Expander
-from context_gatekeeper.engine.goals import GOALS_SESSION, RESIDENT_TOKENS, Goal, GoalBook
+from context_gatekeeper.engine.goals import GOALS_SESSION, RESIDENT_TOKENS, Goal, GoalBook, pinned_items
 from context_gatekeeper.engine.owner_view import OwnerView
 from context_gatekeeper.errors import BudgetError, ConfigError, PageNotFoundError, StoreBusyError
 from context_gatekeeper.stores import MemoryStore
@@ -220,3 +221,51 @@ def test_a_goal_that_is_done_leaves_its_room(store: MemoryStore) -> None:
         book.set_goal("words " * 6000)
     book.finish_goal("g1")
     assert book.set_goal("words " * 6000).goal_id == "g2"
+
+
+# -- what is sent -------------------------------------------------------------------------------
+
+
+def test_active_goals_and_pins_are_sent_with_handle_and_origin(store: MemoryStore) -> None:
+    book = book_of(store)
+    goal, done = book.set_goal("Ship the export."), book.set_goal("Done already.")
+    book.finish_goal(done.goal_id)
+    pin = book.pin("p3#L1", "shop/fixing")
+    assert book.active() == {"g1": "Ship the export."}
+    first, second = pinned_items(book.goals(), book.pins())
+    assert (first.handle, first.kind, first.provenance, first.text) == (
+        goal.handle,
+        PageKind.GOAL,
+        Provenance.USER,
+        "Ship the export.",
+    )
+    assert (second.handle, second.kind, second.session, second.text) == (
+        "shop/fixing p3#L1",
+        PageKind.TURN,
+        "shop/fixing",
+        pin.text,
+    )
+    assert pin.to_dict() == {"handle": pin.handle, "text": pin.text, "tokens": pin.tokens}
+
+
+def test_a_pinned_file_is_sent_with_its_path(store: MemoryStore) -> None:
+    pin = book_of(store).pin("p6", "shop/fixing")
+    assert (pin.item().kind, pin.item().path) == (PageKind.FILE, "/srv/shop/export.py")
+
+
+def test_the_bound_counts_what_is_sent_around_goals_too(store: MemoryStore) -> None:
+    book = book_of(store)
+    words = "word " * (7980 * 1000 // estimate_tokens("word " * 1000))
+    assert estimate_tokens(words) < RESIDENT_TOKENS
+    with pytest.raises(BudgetError, match="it alone has"):
+        book.set_goal(words)
+    assert book.set_goal("word " * 7800).tokens < RESIDENT_TOKENS
+
+
+@pytest.mark.parametrize("session", [None, "shop/fixing"])
+def test_a_pin_leaves_by_the_form_in_which_it_is_listed(store: MemoryStore, session: str | None) -> None:
+    book = book_of(store)
+    pin = book.pin("p6#L1", "shop/fixing")
+    assert pin.handle == "shop/fixing p6#L1"
+    book.unpin(pin.handle, session)
+    assert book.pins() == ()

@@ -95,9 +95,9 @@ def test_a_session_of_a_conversation_is_never_written_to(store: MemoryStore) -> 
 
 
 def test_sessions_of_two_owners_stay_apart(store: MemoryStore) -> None:
-    assert take_in(store, FIXING, owner="ann").session == "shop/fixing"
-    assert take_in(store, FIXING, owner="bob").session == "shop/fixing~2"
-    assert take_in(store, FIXING, owner="bob").added_pages == 0
+    assert take_in(store, FIXING, owner="ann").session == "shop/fixing@ann"
+    first, again = take_in(store, FIXING, owner="bob"), take_in(store, FIXING, owner="bob")
+    assert (first.session, first.added_pages, again.added_pages) == ("shop/fixing@bob", 16, 0)
 
 
 @pytest.mark.parametrize(

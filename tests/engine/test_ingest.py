@@ -9,10 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_gatekeeper.core.redact import RedactionMode
-from context_gatekeeper.engine.agent_pages import page_blocks
+from context_gatekeeper.engine.agent_pages import draft_page, page_blocks
 from context_gatekeeper.engine.ingest import Ingest
 from context_gatekeeper.stores import MemoryStore
-from context_gatekeeper.types import AgentMessage, AgentSession, MessageRole, Page, PageKind, Provenance
+from context_gatekeeper.types import (
+    AgentMessage,
+    AgentSession,
+    BlockKind,
+    ContentBlock,
+    MessageRole,
+    Page,
+    PageKind,
+    Provenance,
+)
 from tests.core.secret_samples import secret_samples
 from tests.engine.agents import (
     FIXING,
@@ -232,10 +241,61 @@ def test_a_page_matches_its_own_text_side_and_kind_alone(other: AgentSession) ->
     assert walk(other).match(pages[0]) is expected
 
 
+BLOCKS = st.builds(
+    ContentBlock,
+    st.sampled_from(BlockKind),
+    st.sampled_from(["", "x", "{}", SECRET]),
+    st.sampled_from(["", "c1", "c2"]),
+    st.sampled_from(["", "Bash", "Write"]),
+    st.booleans(),
+    st.sampled_from([0, 5]),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    first=BLOCKS,
+    second=BLOCKS,
+    roles=st.tuples(st.sampled_from(MessageRole), st.sampled_from(MessageRole)),
+    origins=st.tuples(st.sampled_from(["", "meta"]), st.sampled_from(["", "meta"])),
+)
+def test_what_a_page_shows_of_its_message_tells_two_apart(
+    first: ContentBlock, second: ContentBlock, roles: tuple[MessageRole, MessageRole], origins: tuple[str, str]
+) -> None:
+    """Another tool, call, failure, size of image, role or origin is another message, whatever the text is."""
+    old, new = (
+        AgentMessage(role, (block,), origin=origin, is_call=role is MessageRole.ASSISTANT)
+        for role, block, origin in zip(roles, (first, second), origins, strict=True)
+    )
+    shown_of = [
+        (page.role, page_blocks(page), page.labels.origin)
+        for page in (draft_page(one, one.blocks, 0) for one in (old, new))
+    ]
+    is_same = shown_of[0] == shown_of[1]
+    store, _ = in_store(session(old, said("end")))
+    result = take_in(store, session(new, said("end")))
+    named_late = first.kind is second.kind is BlockKind.TOOL_RESULT and not first.name
+    if not named_late:
+        assert (result.diverged_from == "") is is_same
+
+
+def test_a_message_that_lost_its_end_is_another_unless_it_is_the_last() -> None:
+    whole = session(answered("a", "b"), said("c"))
+    for older, is_known in ((session(answered("a")), True), (session(answered("a"), said("c")), False)):
+        store, _ = in_store(whole)
+        assert (take_in(store, older).added_pages == 0) is is_known
+
+
+def test_a_result_logged_in_front_of_its_call_gets_its_tool_later() -> None:
+    store, _ = in_store(session(returned(gave("c1", "x"))))
+    named = session(returned(gave("c1", "x", "Bash")), answered(call("c1", "Bash", command="ls")))
+    assert take_in(store, named).diverged_from == ""
+
+
 def test_a_page_of_somebody_else_or_of_no_agent_matches_nothing() -> None:
     store = MemoryStore()
     take_in(store, session(said("hello?")), owner="ann")
-    page = stored(store)[0]
+    page = stored(store, "s@ann")[0]
     assert not walk(session(said("hello?"))).match(page)
     assert walk(session(said("hello?")), owner="ann").match(page)
     chat = replace(page, labels=replace(page.labels, provenance=None, owner=""))

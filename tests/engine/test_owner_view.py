@@ -53,12 +53,12 @@ def shared_store() -> MemoryStore:
 def test_sessions_and_pages_of_others_are_not_there() -> None:
     store = shared_store()
     ann, bob, eve = (OwnerView(store, POOL, owner) for owner in ("ann", "bob", "eve"))
-    assert [name for name, _ in ann.sessions()] == ["shop/fixing", "shared"]
-    assert [name for name, _ in bob.sessions()] == ["bobs", "shared"]
+    assert [name for name, _ in ann.sessions()] == ["shop/fixing@ann", "shared"]
+    assert [name for name, _ in bob.sessions()] == ["bobs@bob", "shared"]
     assert list(eve.sessions()) == []
     assert [page.text for page in bob.pages("shared")] == ["for bob"]
     assert [page.text for page in ann.pages("shared")] == ["for bob", "for ann"]
-    for view, name in ((eve, "shared"), (bob, "shop/fixing"), (ann, "chat"), (ann, "nobody")):
+    for view, name in ((eve, "shared"), (bob, "shop/fixing@ann"), (ann, "chat"), (ann, "nobody")):
         with pytest.raises(PageNotFoundError, match="no such agent session"):
             view.facts(name)
 
@@ -67,8 +67,8 @@ def test_absent_deleted_and_forbidden_pages_give_one_error() -> None:
     store = shared_store()
     bob = OwnerView(store, POOL, "bob")
     key = store.handle_key(POOL)
-    own, anns = stored(store, "bobs")[0], stored(store, "shared")[1]
-    gone = stored(store, "shop/fixing")[0]
+    own, anns = stored(store, "bobs@bob")[0], stored(store, "shared")[1]
+    gone = stored(store, "shop/fixing@ann")[0]
     store.delete_pages(POOL, [gone.page_id])
     assert bob.page_of(bob.handle_of(own)) == own
     handles = [handle_of(page_id, key) for page_id in (anns.page_id, gone.page_id, PageId(1 << 40))]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from context_gatekeeper.engine.card_notes import card_draft, cards_session
 from context_gatekeeper.engine.owner_view import OwnerView
 from context_gatekeeper.engine.recalled_pages import EXCERPT_CHARS, RecalledPage, recalled_pages
 from context_gatekeeper.engine.session_recall import SessionHit, SessionRecall
 from context_gatekeeper.stores import MemoryStore
-from context_gatekeeper.types import AgentSession, Provenance
+from context_gatekeeper.types import AgentSession, PageDraft, PageId, PageKind, PageLabels, Provenance, Role
 from tests.engine.agents import FIXING, POOL, answered, call, gave, returned, said, session, stored, take_in
 
 
@@ -94,16 +95,66 @@ def test_a_long_page_comes_by_the_lines_that_tell_it() -> None:
 
 def test_what_may_not_be_seen_or_was_deleted_leaves_its_slot() -> None:
     store = MemoryStore()
-    take_in(store, session(said("the zebra of ann"), name="anns"), owner="ann")
-    take_in(store, session(said("the zebra of bob"), name="bobs"), owner="bob")
-    hits = SessionRecall(store, POOL).find("zebra", ("anns", "bobs"), limit=9)
-    assert [one.item.session for one in recalled_pages("zebra", hits, OwnerView(store, POOL, "bob"), limit=9)] == [
-        "bobs"
-    ]
-    store.delete_pages(POOL, [stored(store, "bobs")[0].page_id])
+    anns = take_in(store, session(said("the zebra of ann"), name="anns"), owner="ann").session
+    bobs = take_in(store, session(said("the zebra of bob"), name="bobs"), owner="bob").session
+    hits = SessionRecall(store, POOL).find("zebra", (anns, bobs), limit=9)
+    assert [one.item.session for one in recalled_pages("zebra", hits, OwnerView(store, POOL, "bob"), limit=9)] == [bobs]
+    store.delete_pages(POOL, [stored(store, bobs)[0].page_id])
     assert recalled_pages("zebra", hits, OwnerView(store, POOL, "bob"), limit=9) == ()
 
 
 def test_no_hits_are_no_pages() -> None:
     hits: list[SessionHit] = []
     assert recalled_pages("zebra", hits, OwnerView(MemoryStore(), POOL, ""), limit=5) == ()
+
+
+# -- cards --------------------------------------------------------------------------------------
+
+CARD_LABELS = PageLabels(provenance=Provenance.DERIVED, task_id="t1")
+
+
+def with_card(store: MemoryStore, text: str, *cited: int) -> PageId:
+    """A card of session ``s`` that quotes the pages of these turns."""
+    pages = stored(store)
+    draft = card_draft(
+        PageDraft(0, Role.USER, text, kind=PageKind.CARD, labels=CARD_LABELS),
+        [pages[2 * turn].page_id for turn in cited],
+    )
+    page, _ = store.append(POOL, cards_session("s"), (draft, PageDraft(0, Role.ASSISTANT, "")))
+    return page.page_id
+
+
+def shown(store: MemoryStore, query: str, card: PageId | None, limit: int = 5) -> list[tuple[str, str]]:
+    hits = SessionRecall(store, POOL).find(query, ("s", cards_session("s")), limit=40)
+    cards = () if card is None else (card,)
+    found = recalled_pages(query, hits, OwnerView(store, POOL, ""), limit=limit, cards=cards)
+    assert {page.item.session for page in found} <= {"s"}
+    return [(page.item.kind.value, page.item.text) for page in found]
+
+
+def test_a_card_that_tells_all_that_was_asked_for_stands_in_the_place_of_what_it_quotes() -> None:
+    store = holding(session(said("the zebra is striped"), said("an okapi is shy"), said("a quokka smiles at okapi")))
+    card = with_card(store, "- zebra [p0]\n- okapi [p1]", 0, 1)
+    assert shown(store, "zebra okapi", card) == [
+        ("card", "- zebra [p0]\n- okapi [p1]"),
+        ("turn", "a quokka smiles at okapi"),
+    ]
+
+
+def test_a_page_that_holds_what_its_card_left_out_is_given_instead_of_it() -> None:
+    store = holding(session(said("the zebra eats okapi food, 42 bags of acacia"), said("nothing else")))
+    card = with_card(store, "- zebra okapi zebra okapi [p0]", 0)
+    assert [kind for kind, _ in shown(store, "zebra okapi acacia", card)] == ["turn"]
+
+
+def test_a_card_stands_beside_pages_that_it_does_not_quote() -> None:
+    store = holding(session(said("the zebra is striped"), said("zebra crossing"), said("some long walk")))
+    card = with_card(store, "- zebra zebra walk [p2]", 2)
+    kinds = [kind for kind, _ in shown(store, "zebra", card)]
+    assert sorted(kinds) == ["card", "turn", "turn"]
+
+
+def test_a_card_that_is_superseded_is_not_given() -> None:
+    store = holding(session(said("the zebra is striped")))
+    with_card(store, "- zebra [p0]", 0)
+    assert [kind for kind, _ in shown(store, "zebra", None)] == ["turn"]

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from context_gatekeeper.core.card_records import CardField
-from context_gatekeeper.engine.session_cards import TaskCard, card_sources, task_cards
+from context_gatekeeper.engine.session_cards import (
+    RunningCards,
+    TaskCard,
+    card_sources,
+    session_card,
+    task_cards,
+)
+from context_gatekeeper.engine.task_labels import TaskLabels
 from context_gatekeeper.stores import MemoryStore
 from context_gatekeeper.types import AgentSession
 from tests.engine.agents import FIXING, answered, blocks_of, call, gave, returned, said, session, stored, take_in
@@ -57,3 +64,159 @@ def test_what_came_before_any_message_belongs_to_the_first_task() -> None:
 
 def test_a_session_without_pages_has_no_cards() -> None:
     assert task_cards([]) == ()
+
+
+# -- one card over all tasks --------------------------------------------------------------------
+
+
+def two_tasks(rules: int = 30) -> AgentSession:
+    return session(
+        said("Fix the order export of the bookshop in export.py please, it drops the last invoice row."),
+        answered(call("a", "Read", file_path="/srv/shop/export.py")),
+        returned(gave("a", "def export(): ...")),
+        *(said(f"You must never change column number {number} of the invoices.") for number in range(rules)),
+        answered("The loop stops one row early."),
+        said("换个任务：给猫咪诊所写一份疫苗提醒邮件的模板。"),
+        answered(call("b", "Write", file_path="/srv/clinic/mail.txt", content="亲爱的主人")),
+        returned(gave("b", "written")),
+        answered("写好了。"),
+    )
+
+
+def test_the_card_over_all_tasks_is_made_of_the_pages_and_not_of_the_tasks_cards() -> None:
+    one = two_tasks()
+    store = MemoryStore()
+    take_in(store, one)
+    pages = stored(store, one.session_id)
+    whole = session_card(pages, one.working_folder)
+    assert whole is not None
+    assert (whole.task_id, whole.stretch, whole.unverifiable) == ("", f"p0-p{len(blocks_of(one)) - 1}", 0)
+    texts = [block.text for block in blocks_of(one)]
+    quotes = [quote for entry in whole.card.entries for quote in entry.all_quotes()]
+    assert all(quote.text in texts[quote.page_id] for quote in quotes)
+    # The rendered cards of the tasks have no room for every rule; what is made of the pages has them all.
+    rendered = "\n".join(card.render(300) for card in task_cards(pages))
+    rules = [entry.text for entry in whole.card.of(CardField.CONSTRAINT)]
+    assert len(rules) == 30
+    assert sum(rule in rendered for rule in rules) < 30
+    assert {entry.text for entry in whole.card.of(CardField.FILE)} == {"/srv/shop/export.py", "/srv/clinic/mail.txt"}
+
+
+def test_what_a_page_lost_is_not_kept_alive_by_a_card_over_cards() -> None:
+    one = two_tasks(1)
+    store = MemoryStore()
+    take_in(store, one)
+    rule = next(page for page in stored(store) if "column number 0" in page.text)
+    store.delete_pages("default", [rule.page_id])
+    whole = session_card(stored(store))
+    assert whole is not None
+    assert not any("column number 0" in entry.text for entry in whole.card.entries)
+
+
+def test_a_session_without_pages_has_no_card_over_all() -> None:
+    assert session_card([]) is None
+
+
+def test_a_pinned_goal_stands_on_the_card_of_its_task_under_its_own_name() -> None:
+    one = two_tasks(0)
+    store = MemoryStore()
+    take_in(store, one)
+    goals = {"g1": "Orders of the clinic are printed.", "g2": "The order export drops no invoice row."}
+    first, second = task_cards(stored(store), "", goals)
+    assert (first.goal_ids, first.label, first.unverifiable) == (("g2",), goals["g2"], 0)
+    assert f"- {goals['g2']} [g2]" in first.render(300)
+    assert second.goal_ids == ()
+    whole = session_card(stored(store), "", goals)
+    assert whole is not None
+    assert (whole.goal_ids, whole.unverifiable) == (("g2",), 0)
+
+
+# -- cards of a session that runs ---------------------------------------------------------------
+
+
+def running(one: AgentSession, goals: dict[str, str] | None = None) -> tuple[RunningCards, TaskLabels]:
+    labels = TaskLabels(goals)
+    cards = RunningCards(labels, one.working_folder)
+    number = 0
+    for message in one.messages:
+        labels.add(message)
+        cards.add(message, number)
+        number += len(message.blocks)
+    return cards, labels
+
+
+def test_the_card_of_the_running_task_is_that_of_the_stored_session() -> None:
+    cards, _ = running(FIXING)
+    card = cards.running({})
+    store = MemoryStore()
+    take_in(store, FIXING)
+    (kept,) = task_cards(stored(store, "shop/fixing"), "/srv/shop")
+    assert card is not None
+    assert (card.task_id, card.stretch, card.label) == (kept.task_id, kept.stretch, kept.label)
+    assert card.card.to_dict().keys() == kept.card.to_dict().keys()
+    assert [entry.text for entry in card.card.entries] == [entry.text for entry in kept.card.entries]
+    assert [entry.text for entry in cards.constraints()] == ["Never touch the schema."]
+
+
+def test_asked_for_call_by_call_it_is_the_card_that_is_made_at_once() -> None:
+    one = two_tasks(3)
+    labels = TaskLabels()
+    cards = RunningCards(labels)
+    assert cards.running({}) is None
+    number = 0
+    for message in one.messages:
+        labels.add(message)
+        cards.add(message, number)
+        number += len(message.blocks)
+        step = cards.running({})
+        assert step is not None
+    fresh, _ = running(one)
+    whole = fresh.running({})
+    assert step == whole
+    assert whole is not None
+    assert whole.task_id == labels.running_task
+    assert len(cards.constraints()) == 3
+
+
+def test_a_turn_that_turns_out_to_belong_elsewhere_leaves_the_card_that_it_was_on() -> None:
+    first = said("Fix the order export of the bookshop in export.py please, it drops the last invoice row.")
+    labels = TaskLabels()
+    cards = RunningCards(labels)
+    messages = [
+        first,
+        answered(call("a", "Read", file_path="/srv/shop/export.py")),
+        returned(gave("a", "def export(): ...")),
+        said("换个任务：给猫咪诊所写一份疫苗提醒邮件的模板。"),
+        said("Back to the order export: does the bookshop still drop the last invoice row?"),
+        answered(call("b", "Read", file_path="/srv/shop/export.py")),
+    ]
+    seen = []
+    for number, message in enumerate(messages):
+        labels.add(message)
+        cards.add(message, number)
+        seen.append(cards.running({}))
+    last = seen[-1]
+    assert last is not None
+    assert last.task_id == "t1"
+    assert (last.first_block, last.last_block) == (0, 5)
+    own = [number for number in range(6) if number != 3 or labels.task_of(1) == "t1"]
+    assert set(last.card.handles) <= set(own)
+
+
+def test_a_pinned_goal_stands_on_the_running_card() -> None:
+    goal = "The order export is fast."
+    cards, _ = running(FIXING, {"g1": goal})
+    card = cards.running({"g1": goal})
+    assert card is not None
+    assert (card.label, card.goal_ids) == (goal, ("g1",))
+    assert cards.running({}) is not None
+    bare = cards.running({})
+    assert bare is not None
+    assert bare.goal_ids == ()
+
+
+def test_a_session_that_begins_with_an_answer_has_a_card_of_the_first_task() -> None:
+    cards, _ = running(session(answered("Hello!")))
+    card = cards.running({})
+    assert card is not None
+    assert (card.task_id, card.label) == ("t1", "")

@@ -170,10 +170,13 @@ def test_pages_shows_a_row_for_each_page_with_its_handle(cgk: Runner) -> None:
 
 def test_cards_quote_and_cite(cgk: Runner) -> None:
     shown = cgk("cards", "shop/fixing").stdout
-    assert "=== t1 The order export is too slow, please fix it. (p0-p16) ===" in shown
+    told = cgk.json("cards", "shop/fixing")
+    (card,) = told["cards"]
+    assert (card["stretch"], card["unverifiable"], told["session_card"]) == ("p0-p16", 0, None)
+    assert f"=== t1 The order export is too slow, please fix it. (p0-p16 {card['handle']}) ===" in shown
     assert "- Never touch the schema. [p13]" in shown
-    (card,) = cgk.json("cards", "shop/fixing")["cards"]
-    assert (card["stretch"], card["unverifiable"]) == ("p0-p16", 0)
+    assert "- Never touch the schema. [p13]" in cgk("expand", card["handle"]).stdout
+    assert [page["handle"] for page in cgk.json("pages", "fixing", "--kind", "card")["pages"]] == [card["handle"]]
     assert "give 40 or more" in error_line(cgk("cards", "fixing", "--tokens", "5"))
 
 
@@ -186,6 +189,31 @@ def test_inspect_lists_sessions_and_adds_up_one(cgk: Runner) -> None:
     values = cgk.json("inspect", "shop/fixing")
     assert values["totals"]["superseded"] == 1
     assert [task["task_id"] for task in values["tasks"]] == ["t1"]
+    assert values["plan"]["resident_tokens"] == 8000
+
+
+def test_the_plan_of_inspect_is_made_for_prices_and_a_resident_part(cgk: Runner) -> None:
+    cgk("goal", "set", "The order export is quick.")
+    plan = cgk.json("inspect", "fixing", "--prices", "none", "--resident-tokens", "123")["plan"]
+    assert plan["resident_tokens"] == 123
+    assert plan["entries"][0]["reason"] == "pinned: always sent"
+    assert plan["expected_units"] != cgk.json("inspect", "fixing", "--resident-tokens", "123")["plan"]["expected_units"]
+    assert "(123 resident)" in cgk("inspect", "fixing", "--resident-tokens", "123").stdout
+    assert "use one of" in error_line(cgk("inspect", "fixing", "--prices", "gold"))
+    assert "resident_tokens" in error_line(cgk("inspect", "fixing", "--resident-tokens", "-1"))
+
+
+def test_several_tasks_have_a_card_each_and_one_over_all(cgk: Runner) -> None:
+    log = cgk.folder / "two.json"
+    asks = (
+        "Fix the order export of the bookshop, it drops the last row.",
+        "换个任务：给猫咪诊所写一份疫苗提醒邮件的模板。",
+    )
+    log.write_text(json.dumps([{"role": "user", "content": ask} for ask in asks]))
+    cgk("import", log)
+    told = cgk.json("cards", "1")
+    assert [card["task_id"] for card in (*told["cards"], told["session_card"])] == ["t1", "t2", ""]
+    assert "=== all tasks (p0-p1) ===" in cgk("cards", "1").stdout
 
 
 def test_stats_add_up_the_pool(cgk: Runner) -> None:
@@ -294,9 +322,25 @@ def test_recall_prints_one_fenced_block(cgk: Runner) -> None:
     assert shown[-1] == shown[0].replace("<", "</")
     result = cgk.json("recall", "generator subscriptable", "--limit", "1", "--session", "fixing")
     assert [page["session"] for page in result["pages"]] == ["shop/fixing"]
+    assert cgk("recall", "generator subscriptable").stderr == ""
     nothing = cgk("recall", "zzzunknown")
     assert (nothing.returncode, nothing.stdout, nothing.stderr) == (0, "", "note: nothing was found\n")
     assert "limit" in error_line(cgk("recall", "x", "--limit", "0"))
+
+
+def test_pages_beyond_the_fifth_are_listed_apart_from_the_block(cgk: Runner) -> None:
+    query = ("recall", "export generator schema test shop", "--limit", "50")
+    found = cgk.json(*query)
+    assert len(found["pages"]) > 5
+    shown = cgk(*query)
+    lines = shown.stdout.splitlines()
+    assert (lines[0][:10], lines[-1]) == ("<recalled-", lines[0].replace("<", "</"))
+    for text in (shown.stdout, found["text"]):
+        assert [page["handle"] in text for page in found["pages"]] == [
+            place < 5 for place in range(len(found["pages"]))
+        ]
+    listed = [line.split()[1] for line in shown.stderr.splitlines()]
+    assert listed == [f"{page['handle']}," for page in found["pages"][5:]]
 
 
 # -- goals, pins, forgetting --------------------------------------------------------------------
@@ -329,7 +373,7 @@ def test_pins_are_set_listed_removed_and_bounded(cgk: Runner) -> None:
     assert "| shop/fixing p0    |" in cgk("pin").stdout
     assert len(cgk.json("pin")["pins"]) == 2
     assert "p0 is not pinned any more" in cgk("pin", "p0", "--remove").stdout
-    assert cgk.json("pin", "p6#L1", "--remove")["resident_tokens"] == 0
+    assert cgk.json("pin", "shop/fixing p6#L1", "--remove")["resident_tokens"] == 0
     assert "nothing is pinned" in error_line(cgk("pin", "p0", "--remove"))
     log = cgk.folder / "long.json"
     log.write_text(json.dumps([{"role": "user", "content": "line\n" * 30_000}]))
@@ -347,7 +391,7 @@ def test_forgetting_asks_and_deletes_for_good(cgk: Runner) -> None:
         terminal.write("n\n")
         assert terminal.end() == 2
         assert "nothing was deleted" in terminal.shown
-    with OnTerminal(cgk.folder, "forget", "fixing", env=places(cgk.folder)) as terminal:
+    with OnTerminal(cgk.folder, "forget", "shop/fixing", env=places(cgk.folder)) as terminal:
         terminal.read_until("[y/N]: ")
         terminal.write("y\n")
         assert terminal.end() == 0
@@ -355,8 +399,27 @@ def test_forgetting_asks_and_deletes_for_good(cgk: Runner) -> None:
     assert b"too slow" not in (cgk.folder / "pages.db").read_bytes()
 
 
+@pytest.mark.parametrize("part", ["fixing", "shop", "shop/fixin", "hop/fixing", "o"])
+def test_a_part_of_a_name_deletes_nothing(cgk: Runner, part: str) -> None:
+    told = error_line(cgk("forget", part, "--yes"))
+    assert "it is a part of a name alone; give the whole one: shop/fixing" in told
+    assert [one["name"] for one in cgk.json("inspect")["sessions"]] == ["shop/fixing"]
+    assert "the pool has no such agent session" in error_line(cgk("forget", "nobody", "--yes"))
+
+
+def test_what_came_in_before_an_error_is_told_in_json_with_the_error(cgk: Runner) -> None:
+    log = cgk.folder / "other.json"
+    log.write_text(json.dumps([{"role": "user", "content": "hello"}]))
+    done = cgk("import", log, cgk.folder / "absent.json", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, [one["added_pages"] for one in told["sessions"]]) == (2, [2])
+    assert "there is no such file" in told["error"]
+    assert "there is no such file" in done.stderr
+    assert "error" not in cgk.json("import", log)
+
+
 def test_forgetting_tells_what_is_gone_in_json(cgk: Runner) -> None:
-    assert cgk.json("forget", "fixing", "--yes") == {
+    assert cgk.json("forget", "shop/fixing", "--yes") == {
         "deleted_pages": 14,
         "sessions": ["shop/fixing"],
         "handles": [],

@@ -112,6 +112,19 @@ def test_importing_the_package_and_the_entry_point_loads_no_terminal_package(tmp
     assert shown.stdout.strip() == "set()"
 
 
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_what_needs_no_command_loads_neither_engine_nor_stores(tmp_path: Path, option: str) -> None:
+    code = (
+        "import sys; from context_gatekeeper.entrypoints.cli.app import run; run([sys.argv[1]]);"
+        "rooms = {name.split('.')[1] for name in sys.modules if name.startswith('context_gatekeeper.')};"
+        "print(sorted(rooms & {'agent_pool', 'engine', 'evals', 'gatekeeper', 'replay', 'stores', 'transcripts'}))"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code, option], env=environment(tmp_path), capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.splitlines()[-1] == "[]"
+
+
 def test_the_demo_shows_a_chinese_and_an_english_conversation_with_reasons_and_savings(tmp_path: Path) -> None:
     shown = run_cgk(tmp_path, "demo")
     assert (shown.returncode, shown.stderr) == (0, "")

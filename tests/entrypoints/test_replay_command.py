@@ -180,6 +180,19 @@ def test_a_page_is_written_beside_the_printed_comparison(tmp_path: Path) -> None
     assert f"{printed['policies']['mask-60k']['billed_vs_append_only']:.2f}x" in page
 
 
+@pytest.mark.parametrize("name", ["one.jsonl", "./one.jsonl", "link.html", "twin.html", "notes.html"])
+def test_a_page_takes_the_place_of_no_input_and_of_no_other_file(tmp_path: Path, name: str) -> None:
+    sessions = write_sessions(tmp_path / "one.jsonl", made_session("one", 2))
+    (tmp_path / "link.html").symlink_to(sessions)
+    (tmp_path / "twin.html").hardlink_to(sessions)
+    (tmp_path / "notes.html").write_text("my notes")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    line = error_line(run_cgk(tmp_path, "replay", MADE, sessions, *FEW, "--html", name))
+    assert f"page {Path(name)}: " in line
+    assert "name another file" in line
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_names_of_sessions_cannot_steer_the_terminal(tmp_path: Path) -> None:
     sessions = write_sessions(tmp_path / "one.jsonl", made_session("\x1b[31mred\u202e" + "long" * 50, 2))
     shown = run_cgk(tmp_path, "replay", sessions, *FEW).stdout

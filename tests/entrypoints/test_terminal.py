@@ -18,6 +18,15 @@ def test_wide_characters_count_as_two_columns_so_that_tables_align() -> None:
     ]
 
 
+@given(st.lists(st.text("a锁\ud83d\udc80e\u0301|\x07", max_size=6), min_size=1, max_size=4))
+def test_a_table_is_as_wide_as_what_a_stream_writes(cells: list[str]) -> None:
+    """A half character leaves the program as an escape."""
+    lines = pipe_table(("text",), [(cell,) for cell in cells])
+    written = [line.encode("utf-8", "backslashreplace").decode() for line in lines]
+    assert written == lines
+    assert len({sum(0 if char == "\u0301" else 2 if char == "锁" else 1 for char in line) for line in written}) == 1
+
+
 def test_a_cell_can_neither_add_a_column_nor_a_row() -> None:
     assert pipe_table(("a",), [("x | y\nz",)])[2] == "| x \\| y z |"
 

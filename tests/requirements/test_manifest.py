@@ -67,9 +67,8 @@ def test_what_is_outside_is_not_ours_to_hold() -> None:
     ]
 
 
-def test_what_comes_later_is_shared_pages_promotion_and_knowledge() -> None:
+def test_what_comes_later_is_shared_pages_and_promotion() -> None:
     assert [one.requirement_id for one in MANIFEST if one.later] == [
         "R-C9-across-sessions",
         "R-C10-promotion-one-way",
-        "R-C10-knowledge-quota",
     ]

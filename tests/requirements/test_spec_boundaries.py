@@ -68,6 +68,8 @@ def test_no_profile_and_no_argument_can_change_alpha() -> None:
 
 @pytest.mark.requirement("R-D6-no-hard-coded-colour")
 def test_colours_are_painted_in_one_module_of_the_command_line_and_in_one_of_the_page() -> None:
+    # Two places, since a terminal takes escape sequences and a page a style sheet: that of the replay is one file by
+    # itself, so that its colours have to stand in the package, with darker ones for a light ground.
     paints = re.compile(r"click\.s(?:tyle|echo)\(|\\x1b\[|\\033\[|#[0-9A-Fa-f]{6}\b")
     coloured = [name_of(path) for path in python_files("src") if paints.search(path.read_text("utf-8"))]
     assert coloured == [

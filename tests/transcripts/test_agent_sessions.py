@@ -164,3 +164,26 @@ def test_texts_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, 
         sessions = read_sessions(written(folder, lines))
         assert held(sessions, BlockKind.TEXT) == said
         assert held(sessions, BlockKind.TOOL_RESULT) == [result]
+
+
+@pytest.mark.parametrize("numbers", ['{"a":1e999,"b":1,"b":2,"c":12345678901234567890.123456789}', '{"a":1.10,"b":-0}'])
+def test_arguments_keep_the_numbers_of_the_log(tmp_path: Path, numbers: str) -> None:
+    """Every format that holds arguments as JSON."""
+    call = f'{{"type":"tool_use","id":"c1","name":"add","input":{numbers}}}'
+    claude = f'{{"type":"assistant","uuid":"1","sessionId":"s","message":{{"role":"assistant","content":[{call}]}}}}'
+    anthropic = f'[{{"role":"user","content":"go"}},{{"role":"assistant","content":[{call}]}}]'
+    item = f'{{"type":"local_shell_call","call_id":"c1","action":{numbers}}}'
+    codex = f'{{"type":"response_item","timestamp":"2026-01-01T00:00:00Z","payload":{item}}}'
+    for text in (claude, anthropic, codex):
+        path = tmp_path / "log.jsonl"
+        path.write_text(f"{text}\n", "utf-8")
+        (one,) = read_sessions(path)
+        assert [block.text for message in one.messages for block in message.blocks][-1] == numbers
+
+
+def test_what_is_no_json_number_becomes_null_and_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text('[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"n","input":{"a":NaN}}]}]')
+    (one,) = read_sessions(path)
+    assert one.messages[0].blocks[0].text == '{"a":null}'
+    assert any("NaN is no JSON" in warning for warning in one.warnings)

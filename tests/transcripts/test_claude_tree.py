@@ -70,6 +70,30 @@ def test_a_parent_logged_behind_its_child_is_found() -> None:
     assert linked(record("a", None), record("hook", "b", "attachment"), record("b", "a")) == ([None, 2, 0], [])
 
 
+def test_branches_behind_a_broken_line_stay_branches() -> None:
+    """A rewind whose common parent was lost: the newest branch is the talk, as where the parent is there."""
+    rest = (record("c", "b"), record("d", "c", "assistant"), record("e", "b"), record("f", "e", "assistant"))
+    whole, broken = (record("a", None), record("b", "a", "assistant"), *rest), (record("a", None), *rest)
+    assert (uuids(*whole), branch(*whole).left_out) == ("a b e f", 2)
+    assert (uuids(*broken), branch(*broken).left_out) == ("a e f", 2)
+    assert len(linked(*broken)[1]) == 2
+
+
+def test_results_whose_calls_are_lost_stay_one_behind_the_other() -> None:
+    values = (record("a", None), answered("c", "b", "t1"), answered("d", "b", "t2"), record("e", "d"))
+    assert uuids(*values) == "a c d e"
+
+
+def test_branches_of_two_sessions_that_lost_parents_of_one_name_stay_apart() -> None:
+    values = (
+        record("a", None, sessionId="s"),
+        record("b", None, sessionId="t"),
+        record("c", "lost", sessionId="s"),
+        record("d", "lost", sessionId="t"),
+    )
+    assert linked(*values)[0] == [None, None, 0, 1]
+
+
 def test_a_missing_parent_is_mended_inside_its_own_session_and_told() -> None:
     values = (
         record("a", "elsewhere", sessionId="s"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from context_gatekeeper.transcripts.session_blocks import Piece, json_text, read_call, read_pieces, read_result
+from context_gatekeeper.transcripts.session_blocks import Piece, read_call, read_pieces, read_result
 from context_gatekeeper.types import BlockKind, ContentBlock
 
 TEXT, THINKING, CALL, RESULT, IMAGE, OTHER = (
@@ -142,7 +142,3 @@ def test_a_text_where_an_object_belongs_is_told() -> None:
     warnings: list[str] = []
     assert read_call({"name": "f", "input": "{"}, "input", "c", "line 1", warnings, is_text=False).text == "{"
     assert warnings == ["line 1: the 'input' of the call of 'f' is no object; it is kept as it is"]
-
-
-def test_json_text_is_on_one_line_in_its_own_characters() -> None:
-    assert json_text({"键": ["值\n", float("nan"), "\ud800"]}) == '{"键":["值\\n",NaN,"\ud800"]}'

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import random
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -89,18 +91,42 @@ def test_nan_is_taken_as_a_number_and_told(tmp_path: Path) -> None:
     ((record,), warnings) = read(tmp_path, '{"a": NaN, "b": -Infinity}\n')
     assert math.isnan(record.value["a"])
     assert record.value["b"] == -math.inf
-    assert warnings == ["line 1: NaN is no JSON; it is taken as a number"]
+    assert warnings == ["line 1: NaN is no JSON; where JSON is kept as a text, null stands for it"]
 
 
 def test_control_characters_in_a_text_are_read(tmp_path: Path) -> None:
     assert read(tmp_path, '{"a": "x\ty"}\n')[0][0].value == {"a": "x\ty"}
 
 
-def test_a_gzip_stream_that_breaks_off_is_told(tmp_path: Path) -> None:
-    lines = "".join(json.dumps({"number": number}) + "\n" for number in range(3000))
-    records, warnings = read(tmp_path, gzip.compress(lines.encode())[:-9])
-    assert len(records) > 2000
-    assert warnings[0] == "the gzip stream ends in the middle; what came before is read"
+@pytest.mark.parametrize("lost", [1, 9, 500, 5000])
+def test_of_a_gzip_stream_that_breaks_off_the_whole_lines_are_read_and_the_damage_is_told(
+    tmp_path: Path, lost: int
+) -> None:
+    chance = random.Random(1)
+    whole = "".join(json.dumps({"number": number, "word": chance.random()}) + "\n" for number in range(3000))
+    records, warnings = read(tmp_path, gzip.compress(whole.encode())[:-lost])
+    assert [record.value["number"] for record in records] == list(range(len(records)))
+    assert 2000 < len(records) <= 3000
+    told = "the gzip stream is damaged here (it ends in the middle); the whole lines before are read"
+    assert warnings == [f"line {len(records) + 1}: {told}"]
+
+
+def test_a_last_line_that_lost_its_end_alone_is_read(tmp_path: Path) -> None:
+    machine = zlib.compressobj(wbits=31)
+    packed = machine.compress(b'{"a": 1}\n{"a": 2}') + machine.flush(zlib.Z_FULL_FLUSH)
+    records, warnings = read(tmp_path, packed + b"\xff" * 50)
+    assert places(records) == [("line 1", {"a": 1}), ("line 2", {"a": 2})]
+    assert warnings == ["line 2: the gzip stream is damaged here (invalid block type); the whole lines before are read"]
+
+
+@pytest.mark.parametrize("before", [b"", b'{"a": 1', b" \n", b'{"a": [\n'[:5]])
+def test_a_gzip_stream_damaged_in_its_first_line_is_called_damaged_and_not_empty(tmp_path: Path, before: bytes) -> None:
+    machine = zlib.compressobj(wbits=31)
+    packed = machine.compress(before) + machine.flush(zlib.Z_FULL_FLUSH)
+    for behind in (b"", b"\xff" * 50):
+        with pytest.raises(ConfigError, match=r"its gzip stream is damaged.+get the file again") as caught:
+            read(tmp_path, packed + behind)
+        assert "it is empty" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Regular expressions from outside that cannot hang: the steps of a search are bounded before it begins.
 
 Python's engine tries every way in which the repeats and choices of a pattern can share out a line, so their number
-bounds its work. A pattern is read first: a repeat of what itself repeats or chooses, a look-around or a back-reference
-is refused, and the rest is multiplied out. Lines without a word that every match must hold are never searched.
+bounds its work, times the characters that one of these ways compares. A pattern is read first: a repeat of what itself
+repeats or chooses, a look-around or a back-reference is refused, and the rest is multiplied out. Lines without a
+word that every match must hold are never searched.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["MOST_LINE_CHARS", "MOST_PATTERN_CHARS", "BoundedPattern", "compile_b
 MOST_PATTERN_CHARS = 200
 MOST_LINE_CHARS = 10_000
 """Of a longer line only the beginning is searched."""
-_MOST_STEPS = 20_000_000
+_MOST_STEPS = 40_000_000
 """About a second of the engine's work at the very worst; ordinary patterns need a thousandth."""
 _SMALL_REPEAT = 8
 """Up to this many times a repeat is a choice of a few; beyond, it may share out the whole line."""
@@ -36,6 +37,8 @@ class BoundedPattern:
     """Ways to take its optional parts and alternatives."""
     repeats: int
     """Repeats that may reach over a whole line."""
+    length: int
+    """Characters that one way compares, repeats of a fixed number counted out; a plain beginning is one."""
     is_anchored: bool
     """Begins where the line does."""
     ignore_case: bool
@@ -43,7 +46,8 @@ class BoundedPattern:
     def steps(self, line_chars: int) -> int:
         """The most steps that a search of one line can take, as to their order of magnitude."""
         places = min(line_chars, MOST_LINE_CHARS)
-        return self.choices * (comb(places + self.repeats, self.repeats + (not self.is_anchored)) + 1)
+        ways = self.choices * (comb(places + self.repeats, self.repeats + (not self.is_anchored)) + 1)
+        return ways * min(self.length, places + 1)
 
     def may_match(self, line: str) -> bool:
         """False when a line lacks what every match holds."""
@@ -75,7 +79,10 @@ def compile_bounded(pattern: str, *, ignore_case: bool = False) -> BoundedPatter
         ) from error
     needed = tuple(run.lower() if ignore_case else run for run in reader.runs)
     is_anchored = pattern.startswith(("^", "\\A")) and not reader.chooses_at_top
-    return BoundedPattern(compiled, needed, reader.choices, reader.repeats, is_anchored, ignore_case)
+    # The engine looks for a plain beginning in one pass over the line.
+    is_plain = not (ignore_case or reader.chooses_at_top)
+    length = reader.length - (max(len(_PLAIN_START.match(pattern)[0]) - 1, 0) if is_plain else 0)  # type: ignore[index]
+    return BoundedPattern(compiled, needed, reader.choices, reader.repeats, max(length, 1), is_anchored, ignore_case)
 
 
 def _refused(pattern: str, cause: str, next_step: str) -> ConfigError:
@@ -86,6 +93,12 @@ def _refused(pattern: str, cause: str, next_step: str) -> ConfigError:
 _QUANTIFIER = re.compile(r"[*+?]|\{(?=[\d,])(?P<least>\d*)(?P<range>,(?P<most>\d*))?\}")
 _CLASS = re.compile(r"\[\^?\]?(?P<inside>(?:[^\]\\]|\\.)*+)\]", re.DOTALL)
 _SET_OPERATION = re.compile(r"(?<!\\)\[|--|&&|~~|\|\|")
+_ESCAPE = re.compile(
+    r"\\(?:(?:x(?P<byte>[\da-fA-F]{2})|u(?P<unit>[\da-fA-F]{4}))"
+    r"|U[\da-fA-F]{8}|N\{[^}]*+\}|0[0-7]{0,2}|[1-3][0-7]{2}|(?P<back>\d)|(?P<other>.))",
+    re.DOTALL,
+)
+_PLAIN_START = re.compile(r"(?:[^\\.^$*+?{}\[\]|()](?![*+?{]))*+")
 _GROUP = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))")
 
 
@@ -97,6 +110,8 @@ class _Reader:
         self.at = 0
         self.choices = 1
         self.repeats = 0
+        self.length = 0
+        """Characters compared on the longest way, an open repeat taken once."""
         self.runs: list[str] = []
         """Texts that every match holds."""
         self.chooses_at_top = False
@@ -130,7 +145,8 @@ class _Reader:
         """One character, class or group with its repeat; whether it varies."""
         literal, is_varied = "", False
         char = self.pattern[self.at]
-        marked = len(self.runs) + bool(self._run)
+        marked, before = len(self.runs) + bool(self._run), self.length
+        self.length += char != "("
         if char == "(":
             is_varied = self._read_group()
         elif char == "[":
@@ -143,7 +159,7 @@ class _Reader:
         quantifier = _QUANTIFIER.match(self.pattern, self.at)
         if quantifier is not None:
             self._end_run()
-            self._repeat(quantifier, is_varied=is_varied, marked=marked)
+            self._repeat(quantifier, is_varied=is_varied, marked=marked, before=before)
             return True
         if literal:
             self._run += literal
@@ -169,13 +185,20 @@ class _Reader:
 
     def _read_escape(self) -> str:
         """The character that an escape stands for; "" for a class of characters."""
-        after = self.pattern[self.at + 1 : self.at + 2]
-        if after.isdigit() and after != "0":
+        escape = _ESCAPE.match(self.pattern, self.at)
+        if escape is None:  # a backslash at the end, which is no pattern
+            self.at = len(self.pattern)
+            return ""
+        if escape["back"] is not None:
             raise _refused(self.pattern, "it refers back to a group", "write out what may stand there")
-        self.at += 2
-        return "" if after.isalnum() else after
+        self.at = escape.end()
+        code = escape["byte"] or escape["unit"]
+        if code is not None:
+            return chr(int(code, 16))
+        other = escape["other"] or ""
+        return "" if other.isalnum() else other
 
-    def _repeat(self, quantifier: re.Match[str], *, is_varied: bool, marked: int) -> None:
+    def _repeat(self, quantifier: re.Match[str], *, is_varied: bool, marked: int, before: int) -> None:
         self.at = quantifier.end()
         if self.pattern[self.at : self.at + 1] in ("?", "+"):
             self.at += 1
@@ -186,7 +209,9 @@ class _Reader:
             raise _refused(
                 self.pattern, "it repeats a group that itself repeats or chooses", "take the repeat out of the group"
             )
-        if most is None or most - least > _SMALL_REPEAT:
+        is_open = most is None or most - least > _SMALL_REPEAT
+        self.length = before + (self.length - before) * max(least if is_open or most is None else most, 1)
+        if most is None or is_open:
             self.repeats += 1
         else:
             self.choices *= max(1, most - least + 1)

@@ -38,7 +38,7 @@ from context_gatekeeper.core.tokens import estimate_tokens
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.types import BlockKind, MessageRole
 
-__all__ = ["MemoryCard", "build_card", "unverifiable_entries"]
+__all__ = ["CardBuilder", "MemoryCard", "build_card", "unverifiable_entries"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +104,30 @@ def build_card(
 
     Thinking, images and messages that no person typed are not read. O(length of the stretch).
     """
-    stretch = _Stretch(params, StretchWork(params, working_folder), TodoLists(params.sentence_chars))
+    builder = CardBuilder(working_folder, params)
     for source in sources:
-        stretch.add(source)
-    return stretch.card(pinned_goal)
+        builder.add(source)
+    return builder.card(pinned_goal)
+
+
+class CardBuilder:
+    """The card of a stretch that still grows: blocks go in one by one, the card may be asked for at any time.
+
+    Args:
+        working_folder: where relative paths start; "" when it is not known.
+        params: limits.
+    """
+
+    def __init__(self, working_folder: str = "", params: CardParams = CARD_PARAMS) -> None:
+        self._stretch = _Stretch(params, StretchWork(params, working_folder), TodoLists(params.sentence_chars))
+
+    def add(self, source: CardSource) -> None:
+        """Take the next block of the stretch. O(its length)."""
+        self._stretch.add(source)
+
+    def card(self, pinned_goal: PinnedGoal | None = None) -> MemoryCard:
+        """The card of all blocks so far; a ``pinned_goal`` stands in the place of what the first message asks for."""
+        return self._stretch.card(pinned_goal)
 
 
 def unverifiable_entries(card: MemoryCard, texts: Mapping[int, str]) -> int:
@@ -247,7 +267,7 @@ class _Stretch:
         """The card of everything taken so far."""
         goal = self.goal
         if pinned_goal is not None:
-            facts = SaidFacts(MessageRole.USER)
+            facts = SaidFacts(MessageRole.USER, goal_id=pinned_goal.goal_id)
             goal = CardEntry(CardField.GOAL, pinned_goal.title, pinned_goal.page_id, pinned_goal.seq, facts)
         most = self.params.most_entries
         entries = [

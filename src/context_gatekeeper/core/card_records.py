@@ -79,6 +79,8 @@ class PinnedGoal:
     page_id: int
     """Of the goal page, whose text holds ``title``."""
     seq: int
+    goal_id: str = ""
+    """Names the goal where its page is none of the session's blocks, as ``g2``."""
 
 
 class CardField(StrEnum):
@@ -111,6 +113,8 @@ class SaidFacts:
     by: MessageRole
     is_cut: bool = False
     """Only a part of the sentence is quoted."""
+    goal_id: str = ""
+    """Of a goal that is pinned: stands in the place of the block's handle."""
 
     @property
     def note(self) -> str:

@@ -78,7 +78,8 @@ def _line(entry: CardEntry, folder: str) -> str:
     if isinstance(entry.facts, SaidFacts) and entry.field is CardField.DECISION and entry.note == "user":
         note = "user"
     text = entry.text.removeprefix(folder) if entry.field is CardField.FILE else entry.text
-    return f"- {text}{f' ({note})' if note else ''} [p{entry.page_id}]"
+    pinned = entry.facts.goal_id if isinstance(entry.facts, SaidFacts) else ""
+    return f"- {text}{f' ({note})' if note else ''} [{pinned or f'p{entry.page_id}'}]"
 
 
 def _frame(pages: tuple[int, int], left_out: int, handle: str) -> tuple[str, str]:

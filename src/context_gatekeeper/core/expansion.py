@@ -132,8 +132,8 @@ def _regex_lines(text: str, starts: Sequence[int], pattern: str, *, ignore_case:
     if wanted.is_too_long(len(line) for _, line in lines):
         raise ConfigError(
             f"pattern {pattern!r}",
-            f"with {wanted.repeats} open repeats it could take too long in lines this long",
-            "put a longer plain word into it, use fewer repeats, or search for plain text",
+            "it could take too long in lines this many and this long",
+            "put a longer plain word into it, use fewer and shorter repeats, or search for plain text",
         )
     for number, line in lines:
         if wanted.compiled.search(line.removesuffix("\n").removesuffix("\r")):

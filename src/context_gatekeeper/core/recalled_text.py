@@ -80,12 +80,13 @@ class RecalledItem:
     """Handle of the page after which its file is another."""
 
 
-def render_recalled(items: Sequence[RecalledItem], fence: str) -> str:
+def render_recalled(items: Sequence[RecalledItem], fence: str, *, head: str = _HEAD) -> str:
     """The items as one block of text; "" for none.
 
     Args:
         items: pages in the order in which they are shown.
         fence: a random word of this call alone, 8 to 64 small letters and digits, which no page can know.
+        head: what the block says of itself.
 
     Raises:
         ConfigError: the fence is none.
@@ -96,7 +97,7 @@ def render_recalled(items: Sequence[RecalledItem], fence: str) -> str:
         )
     if not items:
         return ""
-    lines = [f"<recalled-{fence}>", _HEAD]
+    lines = [f"<recalled-{fence}>", head]
     for number, item in enumerate(items, 1):
         lines += (f"[{fence} {number}] {_origin(item, fence)}", neutralise(item.text, fence))
     return "\n".join((*lines, f"</recalled-{fence}>"))

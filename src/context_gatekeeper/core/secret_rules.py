@@ -2,7 +2,8 @@
 
 Two families. *Prefix rules*: a key whose issuer marks it by its first characters. *Places*: what stands
 where a secret goes (a private key's block, the password of a URI, an ``Authorization`` header, the value
-of ``API_KEY=``), when the value itself looks like one (``secret_text``). A prefix counts where a word may
+of ``API_KEY=``), when the value itself looks like one (``secret_text``), or its place leaves no doubt
+(``secret_passwords``). A prefix counts where a word may
 begin, so that it is not found inside base64, hashes and identifiers. Linear: literal prefixes are searched
 for, and what follows one is read once or for a bounded length. Source: threat T2 of the threat notes.
 """
@@ -14,7 +15,14 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
-from context_gatekeeper.core.secret_text import is_stand_in, is_strong_password, looks_random
+from context_gatekeeper.core.secret_passwords import find_passwords
+from context_gatekeeper.core.secret_text import (
+    is_code_name,
+    is_stand_in,
+    is_strong_password,
+    is_template,
+    looks_random,
+)
 
 __all__ = ["FoundSecret", "find_secrets"]
 
@@ -109,7 +117,7 @@ _PEM_CONTENT = re.compile(r"(?<![A-Za-z0-9+/=])(?=[A-Za-z0-9+/=]{0,64}[0-9+/])[A
 
 _URI_PASSWORD = re.compile(r"://[^\s/:@?#\"'`<>\\]{0,128}:([^\s/?#\"'`<>\\]{3,256})@(?=[A-Za-z0-9\[_-])")
 _AUTHORIZATION = re.compile(
-    r"authorization\\{0,3}[\"'`\]]{0,2}[ \t]{0,4}[:=,(][ \t]{0,4}\\{0,3}[\"'`]?(?:bearer|basic|token|digest|apikey)"
+    r"authorization\\{0,3}[\"'`\]]{0,2}[ \t]{0,4}[:=,(][ \t]{0,4}\[?\\{0,3}[\"'`]?(?:bearer|basic|token|digest|apikey)"
     r"[ \t]{1,4}([A-Za-z0-9._~+/=-]{8,}+)(?![({\[<$])",
     re.IGNORECASE,
 )
@@ -120,7 +128,7 @@ _NAMES = (
     *("password", "passwd", "passphrase", "pwd", "secret", "token"),
     *(f"{word}{joint}key" for word in _KEY_OF for joint in ("", "_", "-")),
 )
-_NAME_BEHIND = re.compile(r"[A-Za-z0-9_.-]{0,40}+$")
+_NAME_BEHIND = re.compile(r"[A-Za-z0-9_.-]{0,40}+\Z")
 _NAME_BEHIND_CHARS = 40
 _ASSIGNMENT = re.compile(
     r"(?P<more>[A-Za-z0-9_-]{0,24}+)\\{0,3}[\"'`]?\]?"
@@ -152,6 +160,7 @@ def find_secrets(text: str) -> list[FoundSecret]:
         *_uri_passwords(text),
         *_header_values(text, lowered),
         *_assigned_values(text, lowered),
+        *(FoundSecret(start, end, "password") for start, end in find_passwords(text, lowered)),
     ]
     found.sort(key=attrgetter("start"))
     merged: list[FoundSecret] = []
@@ -240,16 +249,21 @@ def _uri_passwords(text: str) -> Iterator[FoundSecret]:
 def _header_values(text: str, lowered: str) -> Iterator[FoundSecret]:
     for place in _places(lowered, "authorization"):
         found = _AUTHORIZATION.match(text, place)
-        if (
-            found
-            and not is_stand_in(found[1])
-            and any(character.isdigit() or character.isupper() for character in found[1])
-        ):
+        if found and _is_credential(found[1]):
             yield FoundSecret(*found.span(1), "authorization")
     for place in _places(lowered, "bearer"):
         found = _BEARER.match(text, place)
         if found and not is_stand_in(found[1]) and looks_random(found[1]):
             yield FoundSecret(*found.span(1), "authorization")
+
+
+def _is_credential(value: str) -> bool:
+    """Whether what an ``Authorization`` header holds is one, not a word of a sentence or a name of code."""
+    if is_template(value) or value.lower().endswith(("token", "token_here", "key", "credentials")):
+        return False
+    return any(character.isdigit() for character in value) or (
+        not value.isupper() and any(character.isupper() for character in value)
+    )
 
 
 def _assigned_values(text: str, lowered: str) -> Iterator[FoundSecret]:
@@ -307,4 +321,4 @@ def _kind_of_name(name: str) -> str | None:
 def _is_secret_value(value: str, kind: str) -> bool:
     if is_stand_in(value):
         return False
-    return looks_random(value) or (kind == "password" and is_strong_password(value))
+    return looks_random(value) or (kind == "password" and is_strong_password(value) and not is_code_name(value))

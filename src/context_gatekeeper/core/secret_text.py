@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from math import log2
 
-__all__ = ["is_stand_in", "is_strong_password", "looks_random"]
+__all__ = ["is_code_name", "is_stand_in", "is_strong_password", "is_template", "looks_random", "names_a_secret"]
 
 _MIN_RANDOM_CHARS = 16
 _MIN_ALNUM_CHARS = 12
@@ -31,18 +31,19 @@ _CHANGE = re.compile("(?=l[Ud]|U[d]|d[lU])")
 """A capital before a small letter is how a word begins."""
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
-_STAND_INS = re.compile(
-    r"example|your|placeholder|change.?me|dummy|sample|redacted|replace|insert|x{4}|\*{3}|\.{3}|"
-    r"1234567|abcdefg|deadbeef|^[<$%{]|\$\{|\{\{|[({\[]$",
+_TEMPLATES = re.compile(
+    r"example|your|placeholder|change.?me|redacted|replace|insert|x{4}|\*{3}|\.{3}|^[<$%{]|\$\{|\{\{|[({\[]$",
     re.IGNORECASE,
 )
+_MADE_UP = re.compile(r"dummy|sample|1234567|abcdefg|deadbeef", re.IGNORECASE)
+_CODE_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*+(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z0-9_$]*+)++")
 _NAMES_OF_SECRETS = re.compile(
     r"private|secret|token|password|passwd|credential|provider|config|string|api.?key", re.IGNORECASE
 )
 """Names of types, variables and stored secrets hold these; random text does not."""
 _WORDS_FOR_PASSWORD = frozenset(
     "password passwd pass passwort pwd secret user username admin root guest test token postgres mysql mongo redis "
-    "rabbitmq minio sa foo bar baz qwerty hunter2 changeit letmein".split()
+    "rabbitmq minio sa foo bar baz qwerty changeit letmein".split()
 )
 
 
@@ -79,7 +80,22 @@ def is_strong_password(value: str) -> bool:
 def is_stand_in(value: str) -> bool:
     """Whether a value stands where a secret goes: a template, a masked text, a word such as "password"."""
     value = value[:_JUDGED_CHARS]
-    return bool(_STAND_INS.search(value)) or value.lower() in _WORDS_FOR_PASSWORD
+    return is_template(value) or bool(_MADE_UP.search(value)) or value.lower() in _WORDS_FOR_PASSWORD
+
+
+def is_template(value: str) -> bool:
+    """Whether a value is to be filled in or is masked: ``${TOKEN}``, ``<key>``, ``***``, "your-key"."""
+    return bool(_TEMPLATES.search(value[:_JUDGED_CHARS]))
+
+
+def is_code_name(value: str) -> bool:
+    """Whether a value is a name of code with its owners: ``self.password``, ``process.env.PASSWORD``."""
+    return bool(_CODE_NAME.fullmatch(value[:_JUDGED_CHARS]))
+
+
+def names_a_secret(value: str) -> bool:
+    """Whether a value holds a word for secrets, as names of variables and messages do."""
+    return bool(_NAMES_OF_SECRETS.search(value[:_JUDGED_CHARS]))
 
 
 def _is_punctuation(character: str) -> bool:

@@ -16,6 +16,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from context_gatekeeper.core.anchor import scan_anchors
 from context_gatekeeper.core.evidence import argument_texts
@@ -43,11 +44,13 @@ __all__ = [
     "BlockPlace",
     "block_places",
     "called_tools",
+    "continued_page",
     "draft_page",
     "empty_page",
     "finish_draft",
     "first_number",
     "is_empty_side",
+    "joined_page",
     "page_blocks",
     "page_message",
     "page_terms",
@@ -66,7 +69,7 @@ _BETWEEN = "\n\n"
 _MOST_SCANNED_CHARS = 1 << 18
 """Of a longer text only so many characters at its beginning, and as many at its end, give terms."""
 _MOST_TERM_COUNT = 255
-_NUMBER, _TOKENS = "block", "tokens"
+_NUMBER, _TOKENS, _CONTINUES = "block", "tokens", "continues"
 """Notes beside a page."""
 _WEB_TOOL = re.compile(r"web|fetch|brows|https?|url|crawl|scrape", re.IGNORECASE)
 _WEB_PROGRAMS = frozenset(("curl", "wget", "http", "https", "lynx", "w3m"))
@@ -122,18 +125,48 @@ def empty_page(turn_id: int, role: Role, owner: str = "") -> PageDraft:
     return PageDraft(turn_id, role, "", labels=replace(NO_LABELS, owner=owner) if owner else NO_LABELS)
 
 
-def finish_draft(redacted: PageDraft, number: int, supersedes: PageId | None = None) -> PageDraft:
+def finish_draft(
+    redacted: PageDraft, number: int, supersedes: PageId | None = None, *, continues: int | None = None
+) -> PageDraft:
     """A redacted draft as it is stored: with its terms and notes, and the page that it supersedes.
 
     Args:
         redacted: the draft without secrets.
         number: of its first block in the session; of the next block when it is an empty side.
         supersedes: the older version of the same thing.
+        continues: ordinal of the page whose message goes on here.
     """
     labels = redacted.labels if supersedes is None else replace(redacted.labels, supersedes=supersedes)
     notes = {_NUMBER: number, _TOKENS: sum(map(_tokens, page_blocks(redacted)))}
-    derived = json.dumps({name: note for name, note in notes.items() if note or name == _NUMBER}, separators=(",", ":"))
+    derived = _noted({name: note for name, note in notes.items() if note or name == _NUMBER}, continues)
     return replace(redacted, terms=page_terms(redacted), derived=derived, labels=labels)
+
+
+def _noted(notes: dict[str, int], continues: int | None = None) -> str:
+    if continues is not None:
+        notes[_CONTINUES] = continues
+    return json.dumps(notes, separators=(",", ":"))
+
+
+def joined_page(pieces: Sequence[Page], number: int) -> Page:
+    """The page that pieces of one message are together, in the first one's place.
+
+    Args:
+        pieces: of one message in order, at least one.
+        number: of the first block in the session.
+    """
+    head = pieces[0]
+    notes = {_NUMBER: number, _TOKENS: sum(map(page_tokens, pieces))}
+    if len(pieces) == 1:
+        return replace(head, derived=_noted(notes))
+    text, parts = _laid_out([block for piece in pieces for block in page_blocks(piece)])
+    sha = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    terms = Counter(head.terms)
+    for piece in pieces[1:]:
+        terms |= Counter(piece.terms)
+    return replace(
+        head, text=text, terms=terms, derived=_noted(notes), sha256=sha, labels=replace(head.labels, parts=parts)
+    )
 
 
 def _laid_out(blocks: Sequence[ContentBlock]) -> tuple[str, tuple[PagePart, ...]]:
@@ -221,6 +254,11 @@ def first_number(page: Page) -> int | None:
 def page_tokens(page: Page) -> int:
     """Tokens of the page's blocks by the estimate, as told when it came in."""
     return _note(page, _TOKENS) or 0
+
+
+def continued_page(page: Page) -> int | None:
+    """Ordinal of the page whose message goes on here; None for a page that begins its own."""
+    return _note(page, _CONTINUES)
 
 
 def _note(page: Page, name: str) -> int | None:

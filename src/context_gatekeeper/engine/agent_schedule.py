@@ -8,19 +8,31 @@ holds; what happens to pages is told to the event feed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-from context_gatekeeper.core.economics import PriceProfile
+from context_gatekeeper.core.economics import PriceProfile, call_price
 from context_gatekeeper.core.ledger import PromptCache
-from context_gatekeeper.engine.digest import handle_ranges
+from context_gatekeeper.core.tokens import MESSAGE_TOKENS
+from context_gatekeeper.engine.digest import handle_ranges, units_in
 from context_gatekeeper.engine.events import EventFeed, EventKind, PageEvent
+from context_gatekeeper.engine.goals import Goal, Pin, pinned_items
 from context_gatekeeper.engine.page_faults import FaultTrigger, PageFault, PageFaults
-from context_gatekeeper.engine.pager import OURS, Pager, PagerParams, Rewrite
+from context_gatekeeper.engine.pager import Pager, Rewrite
+from context_gatekeeper.engine.pager_params import OURS, PagerParams
 from context_gatekeeper.engine.plan import ContextPlan
+from context_gatekeeper.engine.resident import RESIDENT_PARAMS, KnowledgeEntry, ResidentParams, card_text, pinned_text
+from context_gatekeeper.engine.schedule_checks import check_now, check_schedule
+from context_gatekeeper.engine.session_cards import RunningCards, TaskCard
 from context_gatekeeper.engine.session_log import SessionLog, written_texts
+from context_gatekeeper.engine.window import EntryForm
 from context_gatekeeper.types import AgentMessage, BlockKind, MessageRole
 
 __all__ = ["AgentSchedule"]
 
+_CARD_REASON = "the running task's constraints and card"
+_OLD_CARD_REASON = "an older card: leaves with the next rewrite from here on"
+
+_USERS_TRIGGERS = frozenset(FaultTrigger)
 _AGENTS_TRIGGERS = frozenset({FaultTrigger.HANDLE})
 """Of what an agent writes, only a handle brings a page back by itself: it asks for the rest when it needs it, and a
 page that is not used costs more than the call it may save (section 2.3 of the paging notes, tail prefetch)."""
@@ -36,6 +48,7 @@ class AgentSchedule:
         session: its name, for events.
         token_factor: real tokens over estimated ones.
         feed: where events go; one of its own by default.
+        working_folder: where relative paths of the session start.
     """
 
     def __init__(
@@ -47,10 +60,12 @@ class AgentSchedule:
         session: str = "",
         token_factor: float = 1.0,
         feed: EventFeed | None = None,
+        working_folder: str = "",
     ) -> None:
+        check_schedule(prices, resident_tokens, token_factor)
         self.log = SessionLog(token_factor=token_factor)
         self.pager = Pager(self.log, prices, resident_tokens=resident_tokens, params=params)
-        self.feed = feed or EventFeed()
+        self.feed = EventFeed() if feed is None else feed
         self._faults = PageFaults(self.log, self.pager.window, history=self.pager.faults)
         self._session = session
         self._prices = prices
@@ -61,16 +76,60 @@ class AgentSchedule:
         self._all_tokens = 0
         self._all_sent = 0
         self._last_request: float | None = None
+        self._goals: dict[str, str] = {}
+        self._pinned_text = ""
+        self._cards = RunningCards(self.log.tasks, working_folder)
+        self._card = _CardState()
+
+    def set_resident(
+        self,
+        *,
+        fence: str,
+        goals: Sequence[Goal] = (),
+        pins: Sequence[Pin] = (),
+        knowledge: Sequence[KnowledgeEntry] = (),
+        cards: bool = True,
+        params: ResidentParams = RESIDENT_PARAMS,
+    ) -> None:
+        """Say what is always sent from now on; called again, it takes the place of what was said before.
+
+        Before the first request goals, pins and knowledge stand in front of everything; a later change goes to the
+        tail. Messages that serve a goal tie their tasks to it, and bring its pages back when it is taken up again.
+
+        Args:
+            fence: a word of 8 to 64 small letters and digits that no page can know, the same through the session.
+            goals: in the order of setting; those that are done are left out.
+            pins: of any session.
+            knowledge: distilled entries, of which the best 20 within 1,500 tokens stand (`best_knowledge`).
+            cards: once something has left the window, keep the running task's constraints and card at its tail.
+                They are read anew at a rewrite and when the task changes.
+            params: bounds.
+
+        Raises:
+            ConfigError: the fence is none.
+        """
+        self._goals = {goal.goal_id: goal.text for goal in goals if not goal.is_done}
+        self.log.tasks.set_goals(self._goals)
+        items = pinned_items(goals, pins)
+        text = pinned_text(items, knowledge, fence=fence, params=params, count_tokens=self.log.count)
+        if text and text != self._pinned_text:
+            # Whoever sent everything would send it too.
+            self._all_tokens += self.log.count(text) + MESSAGE_TOKENS
+        self._pinned_text = text
+        self.pager.lay_resident(text)
+        self._card.fence, self._card.params = (fence if cards else ""), params
 
     def add(self, message: AgentMessage, *, goals: Sequence[str] = ()) -> tuple[PageFault, ...]:
         """Take in one message; the page faults that its text caused. Their pages stand at the window's tail.
 
         Args:
             message: the next one of the session.
-            goals: titles of goals that it takes up again.
+            goals: titles of goals that it takes up again, beside those of `set_resident` that its words name.
         """
         found = self._find_faults(message, goals)
+        first_block = len(self.log.segments)
         pieces = self.log.add_message(message)
+        self._cards.add(message, first_block)
         self.pager.add(pieces)
         self._all_tokens += sum(piece.tokens for piece in pieces)
         for fault in found:
@@ -84,12 +143,18 @@ class AgentSchedule:
 
         Args:
             now: when it is sent, in seconds since the epoch; None: the provider's cache is taken to be alive.
+
+        Raises:
+            ConfigError: ``now`` is no finite number.
         """
+        check_now(now)
         is_cold = self._is_cold(now)
+        self.pager.release(self._faults.leaving(self.log.calls))
         rewrite = self.pager.prepare(is_cold=is_cold)
         if rewrite is not None:
             self._tell(rewrite)
-        plan = self.pager.plan()
+        self._lay_card()
+        plan = self._with_cards(self.pager.plan())
         self._bill(plan, is_cold=is_cold)
         if self._faults.hits > self._told_hits:
             told = self._faults.hits - self._told_hits
@@ -107,8 +172,68 @@ class AgentSchedule:
             text = "\n".join(block.text for block in message.blocks if block.kind is BlockKind.TEXT)
         else:
             text = "\n".join(written_texts(message))
-        found = self._faults.find(text, turn=self.log.calls, by_user=by_user, goals=goals)
-        return tuple(fault for fault in found if by_user or fault.trigger in _AGENTS_TRIGGERS)
+        triggers = _USERS_TRIGGERS if by_user else _AGENTS_TRIGGERS
+        resumed = [*goals, *(self.log.tasks.taken_up_again(text) if by_user else ())]
+        return self._faults.find(text, turn=self.log.calls, by_user=by_user, goals=resumed, triggers=triggers)
+
+    def _lay_card(self) -> None:
+        """Put the running task's constraints and card at the tail, when they are due and there is room.
+
+        Pages must have left since the last time, or another task must run: a text that changed is written to the
+        cache again. Older cards leave with the next rewrite from their place on; until then they count.
+        """
+        state, task_id = self._card, self.log.tasks.running_task or ""
+        rewrites = len(self.pager.rewrites)
+        if not state.fence or not rewrites or (rewrites, task_id) == state.made_for:
+            return
+        state.made_for = (rewrites, task_id)
+        card, window = self._cards.running(self._goals), self.pager.window
+        standing = [entry for entry in window.entries if entry.form is EntryForm.RESIDENT]
+        room = state.params.most_tokens - sum(entry.tokens for entry in standing) - MESSAGE_TOKENS
+        text = "" if card is None else self._card_text(card, room)
+        if card is None or not text or any(entry.text == text for entry in standing):
+            return
+        units = dict.fromkeys(unit for line in text.split("\n") for unit in units_in(self.log, line))
+        entry = window.make(EntryForm.RESIDENT, self.log.count(text) + MESSAGE_TOKENS, units=units, text=text)
+        window.append(entry)
+        state.handles[entry.number] = card.stretch
+
+    def _card_text(self, card: TaskCard, room: int) -> str:
+        return card_text(
+            card.card,
+            self._cards.constraints(),
+            session=self._session,
+            handle=card.stretch,
+            fence=self._card.fence,
+            room=room,
+            params=self._card.params,
+            count_tokens=self.log.count,
+        )
+
+    def _with_cards(self, plan: ContextPlan) -> ContextPlan:
+        """The plan with its cards told apart from what is pinned, and with what they let the request share."""
+        state, entries = self._card, self.pager.window.entries
+        handles, before = state.handles, state.sent
+        state.sent = [entry.number for entry in entries]
+        if not handles:
+            return plan
+        common = 0
+        for entry, number in zip(entries, before, strict=False):
+            if entry.number != number:
+                break
+            common += entry.tokens
+        written = plan.window_tokens - common
+        units = call_price(self._prices, plan.resident_tokens + common, written, 0, 0)
+        plan = replace(plan, written_tokens=written, expected_units=units)
+        newest = max(handles)
+        reasons = {number: _CARD_REASON if number == newest else _OLD_CARD_REASON for number in handles}
+        told = [
+            replace(planned, handle=handles[entry.number], reason=reasons[entry.number])
+            if entry.number in handles
+            else planned
+            for entry, planned in zip(entries, plan.entries, strict=True)
+        ]
+        return replace(plan, entries=tuple(told))
 
     def _serve(self, fault: PageFault) -> None:
         pages = (fault.handle,)
@@ -147,3 +272,18 @@ class AgentSchedule:
     def _is_cold(self, now: float | None) -> bool:
         last, self._last_request = self._last_request, now if now is not None else self._last_request
         return last is not None and now is not None and now - last > self._prices.ttl_seconds
+
+
+@dataclass(slots=True)
+class _CardState:
+    """How the running task's card stands in the window."""
+
+    fence: str = ""
+    """"" while none is wanted."""
+    params: ResidentParams = RESIDENT_PARAMS
+    made_for: tuple[int, str] = (0, "")
+    """Rewrites made, and the task that ran, when it was laid last."""
+    handles: dict[int, str] = field(default_factory=dict)
+    """Number of each entry that was laid -> short handle of its stretch."""
+    sent: list[int] = field(default_factory=list)
+    """Entries of the last request."""

@@ -8,7 +8,7 @@ else give one and the same error.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -16,12 +16,16 @@ from context_gatekeeper.core.block_handles import parse_block_handle
 from context_gatekeeper.core.expansion import TextSlice, expand_lines, expand_pattern, expand_range
 from context_gatekeeper.core.handles import RangeUnit, parse_handle
 from context_gatekeeper.core.redact import RedactedSpan, join
-from context_gatekeeper.engine.agent_pages import block_places
+from context_gatekeeper.engine.agent_pages import block_places, continued_page, page_blocks
+from context_gatekeeper.engine.grown_pages import numbered_pieces
 from context_gatekeeper.engine.owner_view import OwnerView, no_such_page
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.types import BlockKind, Page, PageId, PageKind, Provenance
 
 __all__ = ["Expander", "Expansion", "Wanted"]
+
+_BETWEEN = "\n\n"
+"""Between blocks of which each is whole, as between those of one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,30 @@ class _Piece:
     tool: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A text without its secrets, and where they stood."""
+
+    text: str
+    spans: tuple[RedactedSpan, ...]
+
+    def range_of(self, start: int, end: int) -> str:
+        """The characters ``start`` to ``end`` of the original, each secret that they touch as its placeholder."""
+        return self.text[self._place(start, is_end=False) : self._place(end, is_end=True)]
+
+    def _place(self, place: int, *, is_end: bool) -> int:
+        moved = 0
+        for span in self.spans:
+            longer = len(span.original) - len(span.placeholder)
+            first = span.start + moved
+            if place <= first:
+                break
+            if place < first + len(span.original):
+                return span.end if is_end else span.start
+            moved += longer
+        return place - moved
+
+
 @dataclass(slots=True)
 class _BlockIndex:
     """The pages of a session by the number of their first block; a deleted one was left out, or is told by its page."""
@@ -87,19 +115,25 @@ class _BlockIndex:
     """Taken in so far."""
     numbers: list[int] = field(default_factory=list)
     page_ids: list[PageId] = field(default_factory=list)
+    pieces: dict[PageId, tuple[PageId, ...]] = field(default_factory=dict)
+    """Page that begins a message -> all pages of it, where there are several."""
 
-    def take_in(self, pages: Iterable[Page]) -> None:
-        """Learn the pages behind those that are known."""
-        for page in pages:
-            self.pages = page.ordinal + 1
-            places = block_places(page)
-            if places:
-                self.numbers.append(places[0].number)
-                self.page_ids.append(page.page_id)
+    def take_in(self, pages: Sequence[Page]) -> None:
+        """Learn the pages behind those that are known, all of whose messages begin there."""
+        self.pages = pages[-1].ordinal + 1
+        for number, pieces in numbered_pieces(pages):
+            first = number
+            for piece in pieces:
+                self.numbers.append(first)
+                self.page_ids.append(piece.page_id)
+                first += len(page_blocks(piece))
+            if len(pieces) > 1:
+                self.pieces[pieces[0].page_id] = tuple(piece.page_id for piece in pieces)
 
-    def from_block(self, number: int) -> Iterator[PageId]:
-        """The page that holds a block, if any does, and those behind it."""
-        return islice(self.page_ids, max(0, bisect_right(self.numbers, number) - 1), None)
+    def from_block(self, number: int) -> Iterator[tuple[int, PageId]]:
+        """First block and page of the page that holds a block, if any does, and of those behind it."""
+        first = max(0, bisect_right(self.numbers, number) - 1)
+        return islice(zip(self.numbers, self.page_ids, strict=True), first, None)
 
 
 class Expander:
@@ -133,7 +167,7 @@ class Expander:
         mention, blocks = parse_handle(handle), parse_block_handle(handle)
         if mention is not None:
             page = self._view.page_of(mention.handle)
-            found = [_Piece(page, 0, len(page.text), page.labels.tool)]
+            found = [_Piece(piece, 0, len(piece.text), page.labels.tool) for piece in self.pieces(page)]
             wanted = _narrowed(handle, wanted, mention.unit, mention.first, mention.last)
             names = [mention.handle]
         elif blocks is not None:
@@ -150,17 +184,23 @@ class Expander:
             )
         return self._expansion(handle, names, found, wanted, joins_secrets=joins_secrets)
 
+    def pieces(self, page: Page) -> tuple[Page, ...]:
+        """The pages of the message that a page begins, as far as they are there; the page alone where it is whole."""
+        page_ids = self._index(page.session).pieces.get(page.page_id, (page.page_id,))
+        return tuple(self._view.live(page_ids))
+
     # -- inside -----------------------------------------------------------------------------
 
     def _blocks(self, handle: str, session: str, numbers: range) -> Iterator[_Piece]:
         """The blocks of these numbers, in order. O(pages of the session) the first time, then O(blocks)."""
         wanted = numbers.start
-        for page in self._view.live(self._index(session).from_block(wanted)):
-            for place in block_places(page):
-                if place.number == wanted < numbers.stop:
-                    tool = place.block.name if place.block.kind is not BlockKind.OTHER else ""
-                    yield _Piece(page, place.start, place.end, tool)
-                    wanted += 1
+        for first, page_id in self._index(session).from_block(wanted):
+            for page in self._view.live((page_id,)):
+                for number, place in enumerate(block_places(page), first):
+                    if number == wanted < numbers.stop:
+                        tool = place.block.name if place.block.kind is not BlockKind.OTHER else ""
+                        yield _Piece(page, place.start, place.end, tool)
+                        wanted += 1
             if wanted == numbers.stop:
                 return
         raise no_such_page(handle)
@@ -169,37 +209,67 @@ class Expander:
         """Where the session's blocks are, as of now."""
         index = self._indexes.setdefault(session, _BlockIndex())
         if index.pages < self._view.store.page_count(self._view.pool, session):
-            index.take_in(self._view.store.scan(self._view.pool, session, from_ordinal=index.pages))
+            new = list(self._view.store.scan(self._view.pool, session, from_ordinal=index.pages))
+            if index.pages and any(continued_page(page) is not None for page in new):
+                index = self._indexes[session] = _BlockIndex()
+                new = list(self._view.store.scan(self._view.pool, session))
+            index.take_in(new)
         return index
 
     def _expansion(
         self, handle: str, names: Sequence[str], found: Sequence[_Piece], wanted: Wanted, *, joins_secrets: bool
     ) -> Expansion:
-        texts, secrets = [], 0
-        for piece in found:
-            text, joined = self._original(piece) if joins_secrets else (piece.page.text[piece.start : piece.end], 0)
-            texts.append(text)
-            secrets += joined
+        cuts = [self._cut(piece) for piece in found]
+        if len(names) == 1:
+            cuts = [_behind_each_other([cut for cut in cuts if cut.text] or cuts[:1])]
+        whole = _behind_each_other(cuts)
+        originals = [join(cut.text, cut.spans) for cut in cuts]
+        texts = originals if joins_secrets else [cut.text for cut in cuts]
         first = found[0]
         expansion = Expansion(
             handle.strip(),
-            "\n\n".join(texts),
+            _BETWEEN.join(texts),
             self._view.handle_of(first.page),
             first.page.session,
             first.page.kind,
             first.page.labels.provenance,
             first.tool,
             first.page.labels.path,
-            blocks=tuple(zip(names, texts, strict=True)) if len(found) > 1 else (),
-            secrets_joined=secrets,
+            blocks=tuple(zip(names, texts, strict=True)) if len(names) > 1 else (),
+            secrets_joined=len(whole.spans) if joins_secrets else 0,
         )
-        return _cut_out(expansion, wanted)
+        if joins_secrets or wanted.pattern is not None:
+            return _cut_out(expansion, wanted)
+        return replace(expansion, text=_without_secrets(whole, _BETWEEN.join(originals), wanted))
 
-    def _original(self, piece: _Piece) -> tuple[str, int]:
-        """The piece with its secrets joined, and how many there are."""
+    def _cut(self, piece: _Piece) -> _Cut:
+        """The piece with the secrets that stand in it."""
         spans = [span for span in self._spans_of(piece.page.text) if piece.start <= span.start < piece.end]
-        moved = [replace(span, start=span.start - piece.start) for span in spans]
-        return join(piece.page.text[piece.start : piece.end], moved), len(moved)
+        moved = tuple(replace(span, start=span.start - piece.start) for span in spans)
+        return _Cut(piece.page.text[piece.start : piece.end], moved)
+
+
+def _behind_each_other(cuts: Sequence[_Cut]) -> _Cut:
+    spans: list[RedactedSpan] = []
+    length = 0
+    for cut in cuts:
+        spans += (replace(span, start=span.start + length) for span in cut.spans)
+        length += len(cut.text) + len(_BETWEEN)
+    return _Cut(_BETWEEN.join(cut.text for cut in cuts), tuple(spans))
+
+
+def _without_secrets(whole: _Cut, original: str, wanted: Wanted) -> str:
+    """What is wanted of the original, with placeholders in the place of its secrets."""
+    if wanted.lines is not None:
+        first, last = wanted.lines
+        text = expand_lines(original, first, last)
+        start = len(expand_lines(original, 1, first - 1)) if first > 1 else 0
+    elif wanted.characters is not None:
+        text = expand_range(original, *wanted.characters)
+        start = wanted.characters[0]
+    else:
+        return whole.text
+    return whole.range_of(start, start + len(text))
 
 
 def _narrowed(handle: str, wanted: Wanted, unit: RangeUnit | None, first: int, last: int) -> Wanted:

@@ -4,7 +4,9 @@ A read of the whole file and a write of it are versions: the newer one takes the
 path. A read of a part takes the place of an older read of the same part only. An edit makes no version, since
 nothing shows the file as a whole; it marks the versions before it as changed since. What a shell command
 does to a file is not seen, except that it prints one (``cat``) or applies a patch; where it ran must be known
-then, because a shell keeps the folder that an earlier command went to.
+then, because a shell keeps the folder that an earlier command went to. But a later read shows it: the versions with
+other lines at the same numbers, and those older still, are marked as changed by that read.
+A folder that a viewer lists is no file.
 
 Source: the scheduling design, section 1 (file pages), and section 1 of the paging notes.
 """
@@ -15,10 +17,11 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from math import inf
 from typing import Any
 
 from context_gatekeeper.core.tool_shapes import (
@@ -29,6 +32,7 @@ from context_gatekeeper.core.tool_shapes import (
     tool_kind,
     tool_path,
 )
+from context_gatekeeper.engine.file_lines import Lines, differs, is_listing, shown_lines
 from context_gatekeeper.types import BlockKind, ContentBlock
 
 __all__ = ["FileCall", "FileNote", "FileTracker", "FileUse", "read_file_call", "resolve_path"]
@@ -55,6 +59,12 @@ class FileCall:
     """What part of the file was asked for, in words of the call; "" for all of it."""
     content_hash: str = ""
     """Hex sha256 of what was written, in UTF-8."""
+    starts: tuple[int, ...] = field(default=(), compare=False)
+    """Numbers that the first line shown may have: two where a tool may count from 0; none when it is not known."""
+    content: str = field(default="", compare=False, repr=False)
+    """What was written."""
+    may_list: bool = field(default=False, compare=False)
+    """Whether the tool lists a folder when the path is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,12 @@ _PIECE_KEYS = (
     *("offset", "limit", "pages", "range", "ranges", "view_range", "line_range", "line_number", "lines"),
     *("start", "end", "start_line", "end_line", "startLine", "endLine", "line_start", "line_end", "first_line"),
 )
+_START_KEYS = (
+    *("offset", "start", "start_line", "startLine", "line_start", "first_line", "line_number"),
+    *("view_range", "line_range", "range", "lines"),
+)
+_VIEWER = re.compile(r"view|str_replace_|open")
+_SED_START = re.compile(r"sed -n ([0-9]{1,7})(?:,[0-9]{1,7})?p\Z")
 _CONTENT_KEYS = ("content", "file_text", "contents", "text")
 _CREATOR = re.compile(r"(?:fs_)?(?:write|create)(?:_?file)?\Z")
 _PATCH_MARK = "*** Begin Patch"
@@ -116,12 +132,30 @@ def read_file_call(name: str, arguments: str, folder: str = "") -> FileCall | No
     if span is None:
         return None
     path = resolve_path(decode_string(arguments[slice(*span)]), folder)
+    if not path:
+        return None
     rest = arguments[span[1] :].partition('"')[0].strip()
-    return _named(FileUse.READ, path, piece=rest or _piece(_members(arguments)))
+    members = _members(arguments)
+    may_list = _VIEWER.match(name.rpartition("__")[2].lower()) is not None
+    starts = () if rest else _starts(members)
+    return FileCall(FileUse.READ, (path,), rest or _piece(members), starts=starts, may_list=may_list)
 
 
-def _named(use: FileUse, path: str, piece: str = "", content_hash: str = "") -> FileCall | None:
-    return FileCall(use, (path,), piece, content_hash) if path else None
+def _named(use: FileUse, path: str, **told: Any) -> FileCall | None:
+    return FileCall(use, (path,), **told) if path else None
+
+
+def _starts(members: Mapping[str, Any]) -> tuple[int, ...]:
+    """Numbers that the first line of a read may have, by its arguments."""
+    for key in _START_KEYS:
+        start = members.get(key)
+        if isinstance(start, list) and start:
+            start = start[0]
+        if isinstance(start, int) and not isinstance(start, bool) and start >= 0:
+            return start, start + 1
+        if start is not None:
+            return ()
+    return () if "pages" in members or "ranges" in members else (1,)
 
 
 def _members(arguments: str) -> Mapping[str, Any]:
@@ -150,7 +184,8 @@ def _write_call(name: str, arguments: str, folder: str) -> FileCall | None:
     creates = _CREATOR.match(name.rpartition("__")[2].lower()) or members.get("command") == "create"
     if content is None or not creates:
         return _named(FileUse.EDIT, path)
-    return _named(FileUse.WRITE, path, content_hash=sha256(content.encode("utf-8", "surrogatepass")).hexdigest())
+    content_hash = sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    return _named(FileUse.WRITE, path, content_hash=content_hash, content=content)
 
 
 def _patched(arguments: str, folder: str) -> FileCall | None:
@@ -176,7 +211,11 @@ def _shell_call(arguments: str, folder: str) -> FileCall | None:
     else:
         names, piece = words[-1:], " ".join((program, *words[:-1]))
     is_one = len(names) == 1 and not names[0].startswith("-") and (workdir or _is_absolute(names[0]))
-    return _named(FileUse.READ, resolve_path(names[0], workdir), piece) if is_one else None
+    if not is_one:
+        return None
+    sed = _SED_START.match(piece)
+    starts = (int(sed[1]),) if sed else (1,) if not piece or program == "head" else ()
+    return _named(FileUse.READ, resolve_path(names[0], workdir), piece=piece, starts=starts)
 
 
 @dataclass(slots=True)
@@ -185,6 +224,7 @@ class _Version:
 
     place: int
     piece: str
+    lines: Lines
     is_changed: bool = False
 
 
@@ -202,26 +242,50 @@ class FileTracker:
             if block.kind is BlockKind.TOOL_CALL:
                 self._calls[block.call_id] = read_file_call(block.name, block.text, self.working_folder)
 
-    def note_result(self, call_id: str, place: int, *, is_error: bool) -> FileNote | None:
-        """Take in a result; what it means for files, None for nothing. What failed changed and showed nothing."""
+    def note_result(self, call_id: str, place: int, *, is_error: bool, text: str = "") -> FileNote | None:
+        """Take in a result; what it means for files, None for nothing. What failed changed and showed nothing.
+
+        Args:
+            call_id: the call that it answers.
+            place: of its page.
+            is_error: whether the call failed.
+            text: of the result.
+        """
         call = self._calls.get(call_id)
         if call is None or is_error:
             return None
         if call.use is FileUse.EDIT:
             return FileNote(call.use, call.paths, changed=self._note_change(call.paths))
         (path,) = call.paths
+        if call.may_list and is_listing(path, text):
+            return None
         live = self._live.setdefault(path, [])
-        changed = self._note_change(call.paths) if call.use is FileUse.WRITE else ()
+        if call.use is FileUse.WRITE:
+            lines, newest = shown_lines(call.content)[0], place
+        else:
+            lines, newest = _fitting(live, shown_lines(text, call.starts) if text else ())
+        changed = self._note_change(call.paths, newest)
         old = [version for version in live if not call.piece or version.piece == call.piece]
         self._live[path] = [version for version in live if version not in old]
-        self._live[path].append(_Version(place, call.piece))
+        self._live[path].append(_Version(place, call.piece, lines))
         return FileNote(call.use, call.paths, call.content_hash, tuple(version.place for version in old), changed)
 
-    def _note_change(self, paths: tuple[str, ...]) -> tuple[int, ...]:
+    def _note_change(self, paths: tuple[str, ...], newest: float = inf) -> tuple[int, ...]:
+        """Mark the versions of the files up to place ``newest``; those that were not marked before."""
         changed = []
         for path in paths:
             for version in self._live.get(path, ()):
-                if not version.is_changed:
+                if not version.is_changed and version.place <= newest:
                     version.is_changed = True
                     changed.append(version.place)
         return tuple(sorted(changed))
+
+
+def _fitting(live: Sequence[_Version], readings: Sequence[Lines]) -> tuple[Lines, int]:
+    """How a result is read so that it shows what was known, and the newest place that it differs from; -1 for none."""
+    known = [version for version in live if not version.is_changed]
+    for lines in readings:
+        if not any(differs(version.lines, (lines,)) for version in known):
+            return lines, -1
+    newest = max((version.place for version in known if differs(version.lines, readings)), default=-1)
+    return (readings[0] if readings else {}), newest

@@ -7,6 +7,7 @@ that was killed is made whole by making it again.
 
 Of a session whose pages were all deleted nothing is left to compare with but the idempotency key of its first
 batch, a hash of its opening under the pool's key: it tells the session that was deleted from another of its name.
+Sessions of two owners never meet: a named owner's carry his name, so that no name tells what others have.
 """
 
 from __future__ import annotations
@@ -19,17 +20,20 @@ from hashlib import blake2b
 from typing import Any
 
 from context_gatekeeper.engine.agent_pages import finish_draft
-from context_gatekeeper.engine.ingest import Ingest, RawPage
-from context_gatekeeper.engine.owner_view import AGENT_SETTING, SessionFacts
+from context_gatekeeper.engine.forgetting import Forgotten, read_forgotten
+from context_gatekeeper.engine.ingest import HeldBlocks, Ingest, RawPage
+from context_gatekeeper.engine.owner_view import AGENT_SETTING, SessionFacts, read_facts
 from context_gatekeeper.errors import ConfigError, StoreBusyError
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.types import AgentSession, Page, PageDraft, PageId
 
-__all__ = ["ImportResult", "SessionImporter", "fork_name", "session_name"]
+__all__ = ["ImportResult", "SessionImporter", "fork_name", "owned_name", "session_name"]
 
-_FORK_MARK = "~"
-_MOST_NAME_CHARS = 480
-"""Leaves room for the number of a fork."""
+_FORK_MARK, _OWNER_MARK = "~", "@"
+_RESERVED_START = "cgk:"
+_MOST_NAME_CHARS = 460
+"""Leaves room for the owner and the number of a fork."""
+_MOST_OWNER_CHARS = 24
 _KEY_BYTES = 16
 _BATCH_PAGES = 64
 _BATCH_CHARS = 4_000_000
@@ -85,11 +89,27 @@ class ImportResult:
         }
 
 
-def session_name(log_id: str) -> str:
-    """Name in the pool of a session of a log: its own, or a digest where that can be no name."""
-    if log_id.strip() and "\0" not in log_id and len(log_id) <= _MOST_NAME_CHARS:
-        return log_id
-    return f"session-{blake2b(log_id.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
+def session_name(log_id: str, owner: str = "") -> str:
+    """Name in the pool of a session of a log: its own, or a digest where that can be no name, and its owner's.
+
+    Names that begin with ``cgk:`` are the pool's own.
+    """
+    can_be = log_id.strip() and "\0" not in log_id and len(log_id) <= _MOST_NAME_CHARS
+    if not can_be or log_id.startswith(_RESERVED_START):
+        log_id = f"session-{_digest(log_id, 16)}"
+    return owned_name(log_id, owner)
+
+
+def owned_name(name: str, owner: str) -> str:
+    """Name of an owner's session: behind a mark stands his own, or a digest where that is long."""
+    if not owner:
+        return name
+    shown = owner if len(owner) <= _MOST_OWNER_CHARS and "\0" not in owner else _digest(owner, 8)
+    return f"{name}{_OWNER_MARK}{shown}"
+
+
+def _digest(text: str, size: int) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
 
 
 def fork_name(name: str, number: int) -> str:
@@ -124,6 +144,7 @@ class SessionImporter:
         redact: makes a draft what may be stored (`Redactor.redact_draft`).
         redact_text: the same for a short text.
         owner: whose pages they are.
+        goals: gives his active goals by their ids.
     """
 
     def __init__(
@@ -133,12 +154,14 @@ class SessionImporter:
         redact: Callable[[PageDraft], PageDraft],
         redact_text: Callable[[str], str],
         owner: str = "",
+        goals: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._store = store
         self._pool = pool
         self._redact = redact
         self._redact_text = redact_text
         self._owner = owner
+        self._goals = goals
 
     def run(self, session: AgentSession, *, dry_run: bool = False) -> ImportResult:
         """Take a transcript in; with ``dry_run`` only say what would come in.
@@ -175,27 +198,36 @@ class SessionImporter:
     def _find_place(self, session: AgentSession, *, stores: bool = True) -> tuple[_Match, _Match | None]:
         """The session that the transcript goes on, a new one at need, and the one that it left then."""
         known = set(self._store.sessions(self._pool))
-        key = self._store.handle_key(self._pool) if known else b""
+        has_pool = stores or bool(known)
         # Without a pool there is nothing to compare with, and a name that is not stored tells nobody anything.
-        base = session_name(self._redact_text(session.session_id) if known or stores else session.session_id)
+        key = self._store.handle_key(self._pool) if has_pool else b""
+        base = session_name(self._redact_text(session.session_id) if has_pool else session.session_id, self._owner)
         best: _Match | None = None
         nearest: _Match | None = None
         number = 1
         while (name := fork_name(base, number)) in known:
-            match = self._match(session, name, key)
+            number += 1
+            forgotten = read_forgotten(self._store, self._pool, name)
+            if self._is_foreign(name, forgotten):
+                continue
+            match = self._match(session, name, key, forgotten.pages if forgotten is not None else {})
             if match.is_whole and (best is None or match.walk.ordinal > best.walk.ordinal):
                 best = match
             if not match.is_whole and (nearest is None or match.walk.number > nearest.walk.number):
                 nearest = match
-            number += 1
         if best is not None:
             return best, None
-        return _Match(name, Ingest(session, key, self._owner)), nearest
+        return _Match(name, self._walk(session, key)), nearest
 
-    def _match(self, session: AgentSession, name: str, key: bytes) -> _Match:
-        match = _Match(name, Ingest(session, key, self._owner), pages=self._store.page_count(self._pool, name))
+    def _is_foreign(self, name: str, forgotten: Forgotten | None) -> bool:
+        """Whether another owner has, or had, a session of this name."""
+        known = read_facts(self._store.settings(self._pool, name)) or forgotten
+        return known is not None and known.owner != self._owner
+
+    def _match(self, session: AgentSession, name: str, key: bytes, held: Mapping[int, HeldBlocks]) -> _Match:
+        match = _Match(name, self._walk(session, key), pages=self._store.page_count(self._pool, name))
         for page in self._store.scan(self._pool, name):
-            if not match.walk.match(page):
+            if not match.walk.match(page, held.get(page.ordinal)):
                 match.is_whole = match.walk.is_done
                 break
             match.page_ids[page.ordinal] = page.page_id
@@ -205,9 +237,12 @@ class SessionImporter:
             match.is_whole = bool(self._store.append(self._pool, name, (), idempotency_key=self._first_key(match)))
         return match
 
+    def _walk(self, session: AgentSession, key: bytes) -> Ingest:
+        return Ingest(session, key, self._owner, self._goals())
+
     def _first_key(self, match: _Match) -> str:
         """Idempotency key of the batch that begins the session."""
-        told = f"{match.name}\0{match.walk.opening}".encode("utf-8", "surrogatepass")
+        told = f"{match.name}\0{self._owner}\0{match.walk.opening}".encode("utf-8", "surrogatepass")
         key = self._store.handle_key(self._pool)
         return f"import {blake2b(told, digest_size=_KEY_BYTES, key=key).hexdigest()}"
 
@@ -260,7 +295,7 @@ class SessionImporter:
         drafts = []
         for raw in batch:
             older = None if raw.supersedes is None else match.page_ids[raw.supersedes]
-            drafts.append(finish_draft(self._redact(raw.draft), raw.number, older))
+            drafts.append(finish_draft(self._redact(raw.draft), raw.number, older, continues=raw.continues))
         # Behind the first batch a key of this run alone: it tells a second try from a second page, and nothing else.
         first = drafts[0].ordinal == 0
         key = self._first_key(match) if first else f"import {os.urandom(_KEY_BYTES).hex()} {drafts[0].ordinal}"

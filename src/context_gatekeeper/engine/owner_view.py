@@ -7,11 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from context_gatekeeper.core.handles import handle_of
+from context_gatekeeper.engine.grown_pages import regrouped
 from context_gatekeeper.errors import PageNotFoundError
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.types import Page, PageId, PageLabels, PageScope, SessionEvent
 
-__all__ = ["AGENT_SETTING", "OwnerView", "SessionFacts", "may_see", "no_such_page", "read_facts"]
+__all__ = [
+    "AGENT_SETTING",
+    "OwnerView",
+    "SessionFacts",
+    "may_see",
+    "no_such_page",
+    "read_facts",
+]
 
 AGENT_SETTING = "agent-session"
 """Setting that marks a session as an agent's; JSON of its `SessionFacts`."""
@@ -86,10 +94,10 @@ class OwnerView:
             )
         return facts
 
-    def pages(self, name: str) -> Iterator[Page]:
-        """The session's pages, markers of deleted ones too, in order."""
+    def pages(self, name: str) -> list[Page]:
+        """The session's pages, markers of deleted ones too, in order; each message on one, whenever it came in."""
         pages = self.store.scan(self.pool, name)
-        return (page for page in pages if page.labels.deleted or may_see(page.labels, self.owner))
+        return regrouped(page for page in pages if page.labels.deleted or may_see(page.labels, self.owner))
 
     def live(self, page_ids: Iterable[PageId]) -> Iterator[Page]:
         """Those of the pages that are there for him, in the order asked for."""
@@ -110,7 +118,9 @@ class OwnerView:
 
     def _facts(self, name: str) -> SessionFacts | None:
         facts = read_facts(self.store.settings(self.pool, name))
-        if facts is None or facts.owner == self.owner:
+        if facts is None or not self.store.page_count(self.pool, name):
+            return None  # the facts are noted first: a store that failed then holds no page
+        if facts.owner == self.owner:
             return facts
         shared = (page for page in self.store.scan(self.pool, name) if page.labels.provenance is not None)
         return facts if any(may_see(page.labels, self.owner) for page in shared) else None

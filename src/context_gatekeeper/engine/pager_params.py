@@ -21,7 +21,7 @@ class PagerParams:
     """Calls over which the running share of faults is taken."""
     patience_share: float = 2.0
     """Running share over target beyond which nothing more is left out until faults have become rarer."""
-    factor_bounds: tuple[float, float] = (0.3, 8.0)
+    factor_bounds: tuple[float, float] = (0.1, 8.0)
     name_weight: float = 0.2
     """Worth of a slice of which only a name may be quoted, beside one with a line."""
     keep_calls: float = 8.0

@@ -1,10 +1,14 @@
-"""From hits of a recall to the pages that are shown: each text once, with excerpt, age and what came after it."""
+"""From hits of a recall to the pages that are shown: each text once, with excerpt, age and what came after it.
+
+A card quotes pages, so it never stands beside one that it quotes: it takes their place where it was found before
+them and holds all that was asked for and stands in them, else it leaves.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from context_gatekeeper.core.anchor import scan_anchors
@@ -12,10 +16,11 @@ from context_gatekeeper.core.excerpt import excerpt
 from context_gatekeeper.core.recalled_text import RecalledItem
 from context_gatekeeper.core.weights import base_weight
 from context_gatekeeper.engine.agent_pages import called_tools
+from context_gatekeeper.engine.card_notes import carded_session, cited_pages
 from context_gatekeeper.engine.owner_view import OwnerView
 from context_gatekeeper.engine.session_recall import SessionHit
 from context_gatekeeper.engine.session_view import file_marks
-from context_gatekeeper.types import Page
+from context_gatekeeper.types import Page, PageId, PageKind
 
 __all__ = ["EXCERPT_CHARS", "RecalledPage", "recalled_pages"]
 
@@ -64,7 +69,13 @@ class _Found:
 
 
 def recalled_pages(
-    query: str, hits: Sequence[SessionHit], view: OwnerView, *, limit: int, now: float | None = None
+    query: str,
+    hits: Sequence[SessionHit],
+    view: OwnerView,
+    *,
+    limit: int,
+    now: float | None = None,
+    cards: Collection[PageId] = (),
 ) -> tuple[RecalledPage, ...]:
     """The first ``limit`` pages of the hits that may be shown, best first.
 
@@ -74,9 +85,11 @@ def recalled_pages(
         view: of whoever asks.
         limit: most pages.
         now: seconds since the epoch, for the pages' age; not told when None.
+        cards: the card pages that count; others are superseded.
     """
     weights = {term: base_weight(term) for term in scan_anchors(query).counts}
-    found = _without_copies(_seen(hits, view), limit)
+    seen = [one for one in _seen(hits, view) if one.page.kind is not PageKind.CARD or one.page.page_id in cards]
+    found = _without_copies(_cards_or_pages(seen, weights.keys(), limit), limit)
     marks = {name: _marks(name, view) for name in {one.page.session for one in found if one.page.labels.path}}
     recalled = []
     for one in found:
@@ -86,7 +99,7 @@ def recalled_pages(
             handle,
             page.kind,
             page.labels.provenance,
-            page.session,
+            carded_session(page.session),
             excerpt(page.text, weights, most_chars=EXCERPT_CHARS, handle=handle),
             page.labels.owner,
             page.labels.tool or ", ".join(called_tools(page)),
@@ -106,6 +119,21 @@ def _seen(hits: Iterable[SessionHit], view: OwnerView) -> Iterator[_Found]:
             yield _Found(page, one.hit.score)
 
 
+def _cards_or_pages(found: list[_Found], asked: Collection[str], limit: int) -> list[_Found]:
+    """The same without each card, or without the pages that it quotes."""
+    for card in [one for one in found if one.page.kind is PageKind.CARD]:
+        cited = cited_pages(card.page)
+        sources = [one for one in _without_copies(found, limit) if one.page.page_id in cited]
+        asked_in_card = {term for term in asked if term in card.page.terms}
+        tells_all = all(
+            one.strength < card.strength and all(term in asked_in_card for term in asked if term in one.page.terms)
+            for one in sources
+        )
+        gone = cited if tells_all else {card.page.page_id}
+        found = [one for one in found if one.page.page_id not in gone]
+    return found
+
+
 def _without_copies(found: Iterable[_Found], limit: int) -> list[_Found]:
     """The first ``limit``: of equal texts the newest page in the best one's place, of a file two versions."""
     kept: dict[str, _Found] = {}
@@ -118,7 +146,7 @@ def _without_copies(found: Iterable[_Found], limit: int) -> list[_Found]:
             continue
         file = (one.page.session, one.page.labels.path)
         if len(kept) < limit and versions[file] < _MOST_OF_A_FILE:
-            kept[one.page.sha256] = one
+            kept[one.page.sha256] = replace(one)
             versions[file] += one.page.labels.path != ""
     return list(kept.values())
 

@@ -59,7 +59,8 @@ def file_marks(pages: Iterable[Page], working_folder: str = "") -> dict[int, Pag
         blocks = page_blocks(page)
         files.note_calls(blocks)
         if blocks and blocks[0].kind is BlockKind.TOOL_RESULT:
-            note = files.note_result(blocks[0].call_id, page.ordinal, is_error=blocks[0].is_error)
+            first = blocks[0]
+            note = files.note_result(first.call_id, page.ordinal, is_error=first.is_error, text=first.text)
             if note is not None:
                 superseded |= dict.fromkeys(note.superseded, page.ordinal)
                 changed |= dict.fromkeys(note.changed, page.ordinal)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from context_gatekeeper.transcripts.exact_json import json_text
 from context_gatekeeper.transcripts.session_assembly import assemble_session
-from context_gatekeeper.transcripts.session_blocks import Piece, json_text, read_call, read_pieces, read_result
+from context_gatekeeper.transcripts.session_blocks import Piece, read_call, read_pieces, read_result
 from context_gatekeeper.transcripts.session_fields import as_count, as_name, read_time, read_usage
 from context_gatekeeper.transcripts.session_records import LogRecord, clip
 from context_gatekeeper.types import AgentMessage, AgentSession, BlockKind, ContentBlock, MessageRole

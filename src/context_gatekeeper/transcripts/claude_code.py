@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from context_gatekeeper.transcripts.claude_tree import call_key, is_side, link_records, newest_branch
+from context_gatekeeper.transcripts.exact_json import json_text
 from context_gatekeeper.transcripts.session_assembly import ATTACHMENT, assemble_session
-from context_gatekeeper.transcripts.session_blocks import json_text, read_pieces
+from context_gatekeeper.transcripts.session_blocks import read_pieces
 from context_gatekeeper.transcripts.session_fields import as_count, as_name, read_time, read_usage
 from context_gatekeeper.transcripts.session_records import LogRecord, clip
 from context_gatekeeper.types import (

@@ -69,7 +69,8 @@ def link_records(records: Sequence[LogRecord], warnings: list[str]) -> list[int 
     """Position of each record's parent; None for the first of a conversation.
 
     Mended, with a warning: a parent that the file does not hold is the record before it of the
-    same session (a broken line would cost all before it). So is, without one, the parent of a
+    same session (a broken line would cost all before it), and of branches that name the same one the
+    record before the first: they stay branches. So is, without a warning, the parent of a
     compaction that names none, or one that was written later (messages that it kept). A record
     without the key at all follows the one before it. Of records with the same uuid a child's
     parent is the nearest above it; where two also name the same parent, the second follows the first.
@@ -85,6 +86,7 @@ def link_records(records: Sequence[LogRecord], warnings: list[str]) -> list[int 
             by_uuid.setdefault(uuid, []).append(position)
     parents: list[int | None] = []
     newest: dict[tuple[bool, str, str], int] = {}
+    stand_ins: dict[tuple[tuple[bool, str, str], str], int | None] = {}
     for position, record in enumerate(records):
         twin = _nearest_above(by_uuid.get(as_name(record.value.get("uuid")), ()), position)
         if twin is not None:
@@ -94,14 +96,38 @@ def link_records(records: Sequence[LogRecord], warnings: list[str]) -> list[int 
         if twin is not None and records[twin].value.get("parentUuid") == record.value.get("parentUuid"):
             parents.append(twin)
         else:
-            parents.append(_parent(record, position, by_uuid, newest.get(key), warnings))
+            before = newest.get(key)
+            lost = _lost_parent(record, by_uuid)
+            stand_in = "the record before it"
+            if lost and _is_branch(record):
+                first = stand_ins.setdefault((key, lost), before)
+                stand_in = stand_in if first == before else "the record before the first that names it"
+                before = first
+            parents.append(_parent(record, position, by_uuid, before, warnings, stand_in))
         newest[key] = position
     return parents
 
 
+def _lost_parent(record: LogRecord, by_uuid: Mapping[str, Sequence[int]]) -> str:
+    """Name of a record's parent that the file does not hold; "" where it holds it."""
+    named = as_name(record.value.get("parentUuid"))
+    return "" if named in by_uuid else named
+
+
+def _is_branch(record: LogRecord) -> bool:
+    """Whether a record may begin a branch of its own: neither a tool's result nor what the program put beside it."""
+    return not (answered_calls(record) or _is_beside(record))
+
+
 def _parent(
-    record: LogRecord, position: int, by_uuid: Mapping[str, Sequence[int]], before: int | None, warnings: list[str]
+    record: LogRecord,
+    position: int,
+    by_uuid: Mapping[str, Sequence[int]],
+    before: int | None,
+    warnings: list[str],
+    stand_in: str,
 ) -> int | None:
+    """The parent of a record, ``before`` where it names none that is there; ``stand_in`` says what that one is."""
     value = record.value
     named = value.get("parentUuid")
     is_logical = named is None
@@ -115,7 +141,7 @@ def _parent(
         return above
     if known and known[0] > position:
         return before if is_logical else known[0]  # hooks may write before the record that they hang on
-    mended = "it is put behind the record before it" if before is not None else "the talk begins here"
+    mended = f"it is put behind {stand_in}" if before is not None else "the talk begins here"
     warnings.append(f"{record.place}: its parent {clip(named)} is no other record of the file; {mended}")
     return before
 

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from context_gatekeeper.transcripts.exact_json import json_text
 from context_gatekeeper.transcripts.session_assembly import assemble_session
-from context_gatekeeper.transcripts.session_blocks import json_text, read_call, read_pieces, read_result
+from context_gatekeeper.transcripts.session_blocks import read_call, read_pieces, read_result
 from context_gatekeeper.transcripts.session_fields import as_count, as_name, read_time, read_usage
 from context_gatekeeper.transcripts.session_records import LogRecord, clip
 from context_gatekeeper.types import (

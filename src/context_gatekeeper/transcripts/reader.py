@@ -48,8 +48,8 @@ def read_conversations(path: str | os.PathLike[str]) -> list[Conversation]:
 
 def _text(path: Path, place: Place) -> str:
     content = read_content(path, place.error)
-    if content.is_cut:
-        raise place.error("it cannot be read (its gzip stream ends in the middle)", "pass the whole file")
+    if content.damage:
+        raise place.error(f"it cannot be read (its gzip stream is damaged: {content.damage})", "get the file again")
     try:
         return content.data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -6,16 +6,16 @@ APIs and of Anthropic's messages have types of different names, so that one tabl
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from context_gatekeeper.transcripts.exact_json import json_text
 from context_gatekeeper.transcripts.session_fields import as_name
 from context_gatekeeper.transcripts.session_records import clip
 from context_gatekeeper.types import BlockKind, ContentBlock
 
-__all__ = ["Piece", "json_text", "read_call", "read_pieces", "read_result"]
+__all__ = ["Piece", "read_call", "read_pieces", "read_result"]
 
 _DATA_ADDRESS = "data:"
 
@@ -27,11 +27,6 @@ class Piece:
     blocks: tuple[ContentBlock, ...]
     is_result: bool = False
     """One tool's result: at least one ``TOOL_RESULT`` block, all with the same call id, and its images."""
-
-
-def json_text(value: object) -> str:
-    """``value`` as JSON on one line, without spaces, in its own characters."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_pieces(content: object, place: str, warnings: list[str]) -> list[Piece]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from context_gatekeeper.errors import ConfigError
-from context_gatekeeper.transcripts.file_content import read_content
+from context_gatekeeper.transcripts.exact_json import load_exact
+from context_gatekeeper.transcripts.file_content import FileContent, read_content
 
 __all__ = ["KNOWN_FORMATS", "LogRecord", "clip", "read_records"]
 
@@ -58,24 +59,25 @@ def read_records(path: Path) -> tuple[list[LogRecord], list[str]]:
 
     JSON Lines, or one JSON document; of a document, or an only line, that is a list, its items.
     Bytes that are no UTF-8 become lone surrogates (U+DC80 to U+DCFF), so that nothing of them is
-    lost; NaN and Infinity are taken as numbers.
+    lost; NaN and Infinity are taken as numbers; all others keep their digits (`exact_json`).
 
     Raises:
-        ConfigError: the file cannot be opened, is empty, or holds no JSON object or list.
+        ConfigError: the file cannot be opened, is empty or damaged before its first line ends, or holds no JSON
+            object or list.
     """
 
     def refuse(cause: str, next_step: str) -> ConfigError:
         return ConfigError(str(path), cause, next_step)
 
     content = read_content(path, refuse)
-    warnings = ["the gzip stream ends in the middle; what came before is read"] if content.is_cut else []
-    lines = list(_lines(content.data))
+    data, warnings = _before_damage(content, refuse) if content.damage else (content.data, [])
+    lines = list(_lines(data))
     if not lines:
         raise refuse("it is empty", KNOWN_FORMATS)
-    is_whole = content.data.endswith(b"\n")
+    is_whole = data.endswith(b"\n")
     parsed = [_parse(raw, f"line {number}") for number, raw in lines]
     if not isinstance(parsed[0].value, dict | list):
-        document = _parse(content.data, "the document")
+        document = _parse(data, "the document")
         if isinstance(document.value, dict | list):
             return _items(document.value, 0), [*warnings, *document.warnings]
     if not any(isinstance(one.value, dict | list) for one in parsed):
@@ -92,6 +94,23 @@ def read_records(path: Path) -> tuple[list[LogRecord], list[str]]:
     if len(records) == 1 and isinstance(records[0].value, list):
         records = _items(records[0].value, records[0].line)
     return records, warnings
+
+
+def _before_damage(content: FileContent, refuse: Callable[[str, str], ConfigError]) -> tuple[bytes, list[str]]:
+    """The lines before the damage of a gzip stream, and a warning that tells where it is.
+
+    Raises:
+        ConfigError: no whole line stands there.
+    """
+    data = content.data
+    last = data[data.rfind(b"\n") + 1 :]
+    line = data.count(b"\n") + 1
+    if last.strip() and _parse(last, "").trouble:  # a last line that can be read is whole, but for its end
+        data = data[: len(data) - len(last)]
+    if not data.strip():
+        cause = f"its gzip stream is damaged before its first line ends ({content.damage})"
+        raise refuse(cause, "get the file again")
+    return data, [f"line {line}: the gzip stream is damaged here ({content.damage}); the whole lines before are read"]
 
 
 def _items(value: Any, line: int) -> list[LogRecord]:
@@ -131,7 +150,7 @@ def _parse(raw: bytes, place: str) -> _Parsed:
 
     text, bad_bytes = _decode(raw)
     try:
-        value = json.loads(text, strict=False, parse_constant=take_constant)
+        value = load_exact(text, take_constant)
     except json.JSONDecodeError as error:
         return _Parsed(trouble=f"it is no JSON ({error.msg}, column {error.colno})")
     except (ValueError, RecursionError) as error:
@@ -144,7 +163,7 @@ def _parse(raw: bytes, place: str) -> _Parsed:
     if has_surrogate:
         warnings.append(f"{place}: it holds a lone surrogate (half a character), which is kept")
     if constants:
-        warnings.append(f"{place}: {constants[0]} is no JSON; it is taken as a number")
+        warnings.append(f"{place}: {constants[0]} is no JSON; where JSON is kept as a text, null stands for it")
     return _Parsed(value, warnings=tuple(warnings))
 
 

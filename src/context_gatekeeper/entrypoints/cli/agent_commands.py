@@ -55,7 +55,7 @@ def import_command(
 @click.argument("session")
 @with_face
 def pages(face: Face, /, session: str, store: str | None, kind: str | None) -> None:
-    """Print the pages of a session with their handles.
+    """Print the pages of a session with their handles; its cards with --kind card.
 
     SESSION is its name, or a part of it that no other name holds.
     """
@@ -71,9 +71,10 @@ def pages(face: Face, /, session: str, store: str | None, kind: str | None) -> N
 @click.argument("session")
 @with_face
 def cards(face: Face, /, session: str, store: str | None, max_tokens: int) -> None:
-    """Print the memory card of each task of a session.
+    """Print the memory card of each task of a session, and one over all of them.
 
-    Every entry stands word for word in the block that it cites.
+    Every entry stands word for word in the block that it cites. Behind a task's card stands the handle of the page
+    that keeps it.
     """
     from context_gatekeeper.entrypoints.cli.agent_views import run_cards
 
@@ -81,18 +82,23 @@ def cards(face: Face, /, session: str, store: str | None, max_tokens: int) -> No
 
 
 @click.command()
+@click.option(
+    "--resident-tokens", type=int, default=8000, help="System text and tools of the plan's request.  [default: 8000]"
+)
+@click.option("--prices", default="anthropic-5m", help="Price profile of the plan.  [default: anthropic-5m]")
 @face_options
 @_store_option
 @click.argument("session", required=False)
 @with_face
-def inspect(face: Face, /, session: str | None, store: str | None) -> None:
+def inspect(face: Face, /, session: str | None, store: str | None, prices: str, resident_tokens: int) -> None:
     """Print what the pool holds of a session: kinds, tokens, versions of files, tasks.
 
-    Without SESSION the sessions are listed.
+    Last comes the plan of its next request: what would be in it and why, what left. Without SESSION the sessions are
+    listed.
     """
     from context_gatekeeper.entrypoints.cli.agent_views import run_inspect
 
-    run_inspect(face, session, store)
+    run_inspect(face, session, store, prices=prices, resident_tokens=resident_tokens)
 
 
 @click.command()
@@ -117,14 +123,17 @@ def expand(face: Face, /, handle: str, **options: Any) -> None:
 
 
 @click.command()
-@click.option("--limit", type=int, default=5, help="Most pages.  [default: 5]")
+@click.option("--limit", type=int, default=5, help="Most pages; those behind the fifth are listed.  [default: 5]")
 @_session_option("Look in this session only.")
 @face_options
 @_store_option
 @click.argument("query")
 @with_face
 def recall(face: Face, /, query: str, store: str | None, session: str | None, limit: int) -> None:
-    """Print the pages that tell most of a query, as one block of quoted data for an agent."""
+    """Print the pages that tell most of a query, as one block of quoted data for an agent.
+
+    The block holds five pages at most. With a higher limit the others are listed on standard error.
+    """
     from context_gatekeeper.entrypoints.cli.agent_out import run_recall
 
     run_recall(face, query, store=store, session=session, limit=limit)
@@ -219,7 +228,8 @@ def pin(face: Face, /, handle: str | None, store: str | None, session: str | Non
 def forget(face: Face, /, names: tuple[str, ...], store: str | None, is_sure: bool) -> None:
     """Delete sessions, or pages by their handles, for good, with what was sealed of them.
 
-    Nothing else ever deletes anything. Importing the same log again brings nothing back.
+    A session is named whole. Nothing else ever deletes anything. Importing the same log again brings nothing
+    back.
     """
     from context_gatekeeper.entrypoints.cli.agent_import import run_forget
 

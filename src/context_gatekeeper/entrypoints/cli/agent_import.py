@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -12,7 +13,7 @@ from context_gatekeeper.core.handles import parse_handle
 from context_gatekeeper.entrypoints.cli.agent_store import counted, long_work, open_pool, session_named
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.terminal import Tint, clipped, columns_for, one_line, pipe_table, say
-from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.errors import ConfigError, GatekeeperError
 from context_gatekeeper.transcripts.agent_sessions import read_sessions
 
 __all__ = ["run_forget", "run_import"]
@@ -25,6 +26,7 @@ _NAME_COLUMNS, _BESIDE_NAME = 60, 60
 def run_import(face: Face, files: Sequence[str], store: str | None, redaction: str | None, *, dry_run: bool) -> None:
     """Take every session of the files in, file by file; what was taken in before an error stays."""
     results: list[ImportResult] = []
+    error = ""
     first = read_sessions(files[0])  # before a store is made for it
     with open_pool(face, store, makes=not dry_run, dry_run=dry_run, redaction=redaction) as pool:
         try:
@@ -35,18 +37,25 @@ def run_import(face: Face, files: Sequence[str], store: str | None, redaction: s
                         results.append(pool.import_session(session, dry_run=dry_run))
                         _show_warnings(face, file, results[-1])
                         on_session()
+        except GatekeeperError as failure:
+            error = str(failure)
+            raise
         finally:
-            if results and not face.as_json:
+            if face.as_json:
+                face.print_json(_told(results, error, dry_run=dry_run))
+            elif results:
                 face.print_lines(_lines(face, results, dry_run=dry_run))
-    if face.as_json:
-        face.print_json(
-            {
-                "dry_run": dry_run,
-                "added_pages": sum(result.added_pages for result in results),
-                "known_pages": sum(result.known_pages for result in results),
-                "sessions": [result.to_dict() for result in results],
-            }
-        )
+
+
+def _told(results: Sequence[ImportResult], error: str, *, dry_run: bool) -> dict[str, Any]:
+    """What came in, and why no more did."""
+    told = {
+        "dry_run": dry_run,
+        "added_pages": sum(result.added_pages for result in results),
+        "known_pages": sum(result.known_pages for result in results),
+        "sessions": [result.to_dict() for result in results],
+    }
+    return told | ({"error": error} if error else {})
 
 
 def _show_warnings(face: Face, file: str, result: ImportResult) -> None:
@@ -97,7 +106,7 @@ def run_forget(face: Face, names: Sequence[str], store: str | None, *, is_sure: 
     """Delete sessions, or pages by their handles, after asking."""
     with open_pool(face, store) as pool:
         handles = [name for name in names if parse_handle(name) is not None]
-        sessions = [session_named(pool, name) for name in names if name not in handles]
+        sessions = [session_named(pool, name, is_whole=True) for name in names if name not in handles]
         count = _page_count(pool, sessions, handles)
         what = ", ".join(one_line(name) for name in (*sessions, *handles))
         if not is_sure:

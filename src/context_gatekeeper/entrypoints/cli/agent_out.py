@@ -6,13 +6,14 @@ import os
 import sys
 from time import time
 
-from context_gatekeeper.agent_pool import Expansion
+from context_gatekeeper.agent_pool import MOST_RECALLED_PAGES, Expansion
 from context_gatekeeper.entrypoints.cli.agent_store import open_pool, range_of, session_named
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.terminal import (
     OutputClosedError,
     OutputFailedError,
     Tint,
+    one_line,
     printable,
     say,
 )
@@ -102,7 +103,7 @@ def _write(text: str) -> None:
 
 
 def run_recall(face: Face, query: str, *, store: str | None, session: str | None, limit: int) -> None:
-    """The best pages for a query, as the one block of quoted data that an agent is given."""
+    """The best pages for a query, as the one block of quoted data that an agent is given; the rest as a list."""
     with open_pool(face, store) as pool:
         named = None if session is None else session_named(pool, session)
         result = pool.recall(query, session=named, limit=limit, now=time())
@@ -110,5 +111,9 @@ def run_recall(face: Face, query: str, *, store: str | None, session: str | None
         face.print_json({"query": query, "pages": [page.to_dict() for page in result.pages], "text": result.text})
     elif result.pages:
         say(printable(result.text))
+        for page in result.pages[MOST_RECALLED_PAGES:]:
+            item = page.item
+            told = (item.handle, item.kind.value, one_line(item.path or item.tool), f"session {one_line(item.session)}")
+            face.note(f"also: {', '.join(filter(None, told))}")
     else:
         face.note("note: nothing was found")

@@ -51,18 +51,25 @@ def open_pool(
         yield pool
 
 
-def session_named(pool: AgentPool, name: str) -> str:
+def session_named(pool: AgentPool, name: str, *, is_whole: bool = False) -> str:
     """The session of this name, or the only one whose name holds it.
 
+    Args:
+        pool: where it is.
+        name: a name or, unless it must be whole, a part of one.
+        is_whole: for what cannot be undone.
+
     Raises:
-        ConfigError: none does, or several do.
+        ConfigError: none does, or several do, or it is a part where a whole name is wanted.
     """
     names = [info.name for info in pool.sessions()]
     near = [name] if name in names else [one for one in names if name and name in one]
-    if len(near) == 1:
+    if len(near) == 1 and (near[0] == name or not is_whole):
         return near[0]
-    cause = f"{len(near)} sessions have it in their names" if near else "the pool has no such agent session"
     some = ", ".join((near or names)[:_SHOWN_SESSIONS])
+    if is_whole and near:
+        raise ConfigError(f"session {name[:80]!a}", "it is a part of a name alone", f"give the whole one: {some}")
+    cause = f"{len(near)} sessions have it in their names" if near else "the pool has no such agent session"
     raise ConfigError(f"session {name[:80]!a}", cause, f"take one of {some}" if some else "import one: cgk import FILE")
 
 

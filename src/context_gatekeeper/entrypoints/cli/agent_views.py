@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from context_gatekeeper.agent_pool import AgentPool, PageView, SessionTotals
+from context_gatekeeper.agent_pool import AgentPool, ContextPlan, PageView, SessionTotals
 from context_gatekeeper.entrypoints.cli.agent_store import counted, open_pool, session_named
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.terminal import (
@@ -19,6 +19,7 @@ from context_gatekeeper.entrypoints.cli.terminal import (
     say,
 )
 from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.types import PageKind
 
 __all__ = ["INSPECT_SECTIONS", "run_cards", "run_inspect", "run_pages", "run_stats"]
 
@@ -33,7 +34,8 @@ def run_pages(face: Face, session: str, store: str | None, kind: str | None) -> 
     """Every page of a session that holds something, a row each."""
     with open_pool(face, store) as pool:
         name = session_named(pool, session)
-        pages = [page for page in pool.pages(name) if kind is None or page.kind == kind]
+        own = pool.card_pages(name) if kind == PageKind.CARD else pool.pages(name)
+        pages = [page for page in own if kind is None or page.kind == kind]
     if face.as_json:
         face.print_json({"session": name, "pages": [page.to_dict() for page in pages]})
         return
@@ -79,11 +81,14 @@ def run_cards(face: Face, session: str, store: str | None, max_tokens: int) -> N
     with open_pool(face, store) as pool:
         name = session_named(pool, session)
         cards = pool.cards(name)
+        whole = pool.session_card(name) if len(cards) > 1 else None
     if face.as_json:
-        face.print_json({"session": name, "cards": [card.to_dict() for card in cards]})
+        told = None if whole is None else whole.to_dict()
+        face.print_json({"session": name, "cards": [card.to_dict() for card in cards], "session_card": told})
         return
-    for card in cards:
-        title = f"=== {one_line(card.task_id)} {one_line(card.label)} ({card.stretch}) ==="
+    for card in (*cards, *([] if whole is None else [whole])):
+        about = f"{card.task_id} {card.label}" if card.task_id else "all tasks"
+        title = f"=== {one_line(about)} ({' '.join(filter(None, (card.stretch, card.handle)))}) ==="
         face.print_lines([face.paint(title, Tint.HIGHLIGHT), printable(card.render(max_tokens)), ""])
     say(
         face.paint(
@@ -95,14 +100,15 @@ def run_cards(face: Face, session: str, store: str | None, max_tokens: int) -> N
 # -- inspect ------------------------------------------------------------------------------------
 
 
-def run_inspect(face: Face, session: str | None, store: str | None) -> None:
-    """The sessions of the pool, or what one of them holds, part by part (`INSPECT_SECTIONS`)."""
+def run_inspect(face: Face, session: str | None, store: str | None, *, prices: str, resident_tokens: int) -> None:
+    """The sessions of the pool, or what one of them holds, part by part (`INSPECT_SECTIONS`), and its next plan."""
     with open_pool(face, store) as pool:
         if session is None:
             _show_sessions(face, pool)
             return
         name = session_named(pool, session)
-        sections = [section(pool, name, face) for section in INSPECT_SECTIONS]
+        plan = pool.plan(name, prices=prices, resident_tokens=resident_tokens)
+        sections = [*(section(pool, name, face) for section in INSPECT_SECTIONS), _plan(plan, face)]
     if face.as_json:
         face.print_json({"session": name, **{title: value for title, value, _ in sections}})
         return
@@ -158,20 +164,28 @@ def _files(pool: AgentPool, name: str, face: Face) -> Section:
 def _tasks(pool: AgentPool, name: str, face: Face) -> Section:
     cards = pool.cards(name)
     rows = [(card.task_id, card.stretch, len(card.card.entries), card.label) for card in cards]
-    value = [{"task_id": card.task_id, "stretch": card.stretch, "label": card.label} for card in cards]
+    value = [
+        {
+            "task_id": card.task_id,
+            "stretch": card.stretch,
+            "label": card.label,
+            "goal_ids": list(card.goal_ids),
+            "handle": card.handle,
+        }
+        for card in cards
+    ]
     lines = pipe_table(("task", "blocks", "card entries", "about"), rows, right="llrl")
     return "tasks", value, [face.paint("tasks", Tint.DEBUG), *lines]
 
 
-def _plan(pool: AgentPool, name: str, face: Face) -> Section:
+def _plan(plan: ContextPlan, face: Face) -> Section:
     """What the session's next request would hold, and why."""
-    plan = pool.plan(name)
     lines = [one_line(line) for line in plan.lines(most_entries=12, most_departures=6)]
     return "plan", plan.to_dict(), [face.paint("plan of the next request", Tint.DEBUG), *lines]
 
 
-INSPECT_SECTIONS: Sequence[Callable[[AgentPool, str, Face], Section]] = (_totals, _files, _tasks, _plan)
-"""Parts of ``cgk inspect SESSION`` in order."""
+INSPECT_SECTIONS: Sequence[Callable[[AgentPool, str, Face], Section]] = (_totals, _files, _tasks)
+"""Parts of ``cgk inspect SESSION`` in order, in front of the plan."""
 
 
 # -- the whole pool -----------------------------------------------------------------------------

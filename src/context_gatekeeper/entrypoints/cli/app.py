@@ -1,4 +1,7 @@
-"""Commands of ``cgk`` and the border where errors become one line and an exit code."""
+"""Commands of ``cgk`` and the border where errors become one line and an exit code.
+
+What a command calls is imported when it runs: each needs another part of the package, and the help text none.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,8 @@ import click
 
 from context_gatekeeper import __version__
 from context_gatekeeper.entrypoints.cli.agent_commands import AGENT_COMMANDS
-from context_gatekeeper.entrypoints.cli.chat import run_chat
-from context_gatekeeper.entrypoints.cli.decisions import (
-    block_lines,
-    decision_json,
-    decision_lines,
-    outcome_line,
-    verdict_line,
-)
-from context_gatekeeper.entrypoints.cli.demo import run_demo
 from context_gatekeeper.entrypoints.cli.face import Face, face_options, selection_options, with_face
-from context_gatekeeper.entrypoints.cli.history import open_history
-from context_gatekeeper.entrypoints.cli.replay import REPLAY_OPTIONS, run_replay
+from context_gatekeeper.entrypoints.cli.replay_options import REPLAY_OPTIONS
 from context_gatekeeper.entrypoints.cli.terminal import (
     OutputClosedError,
     OutputFailedError,
@@ -77,6 +70,9 @@ def select(
     FILE holds JSON Lines with turns, OpenAI messages or a ChatGPT export; without FILE the
     session in --store is asked.
     """
+    from context_gatekeeper.entrypoints.cli.decisions import block_lines, outcome_line, verdict_line
+    from context_gatekeeper.entrypoints.cli.history import open_history
+
     with open_history(face, face.config(**settings), file, conversation) as history:
         gatekeeper = history.gatekeeper
         decision = gatekeeper.explain(query)
@@ -110,6 +106,9 @@ def select(
 @with_face
 def explain(face: Face, /, file: str | None, query: str, conversation: str | None, **settings: Any) -> None:
     """Print the whole decision behind `select`: gate, topic, stages, coverage, tokens."""
+    from context_gatekeeper.entrypoints.cli.decisions import block_lines, decision_json, decision_lines
+    from context_gatekeeper.entrypoints.cli.history import open_history
+
     with open_history(face, face.config(**settings), file, conversation) as history:
         gatekeeper = history.gatekeeper
         decision = gatekeeper.explain(query)
@@ -133,6 +132,8 @@ def chat(face: Face, /, **settings: Any) -> int:
     Keys are read from the environment or .env: MINIMAX_API_KEY, OPENAI_API_KEY, ANTHROPIC_API_KEY,
     and CGK_API_KEY for a URL. With --json every turn is a line of JSON.
     """
+    from context_gatekeeper.entrypoints.cli.chat import run_chat
+
     return run_chat(face, face.config(**settings))
 
 
@@ -142,6 +143,8 @@ def chat(face: Face, /, **settings: Any) -> int:
 @with_face
 def demo(face: Face, /, pauses: bool) -> None:
     """Show real conversations going in and the smallest relevant context coming out; then an agent's bill."""
+    from context_gatekeeper.entrypoints.cli.demo import run_demo
+
     run_demo(face, pauses=pauses)
 
 
@@ -161,6 +164,8 @@ def replay(face: Face, /, files: tuple[str, ...], **options: Any) -> None:
     FILES hold sessions of Claude Code, Codex rollouts, OpenAI or Anthropic message lists, plain or
     gzip-compressed.
     """
+    from context_gatekeeper.entrypoints.cli.replay import run_replay
+
     run_replay(face, files, **options)
 
 
@@ -184,7 +189,6 @@ def config(face: Face, /) -> None:
 @click.pass_context
 def evaluate(context: click.Context, arguments: tuple[str, ...]) -> None:
     """Measure selection and recall: qa, gate, contamination, interleaved, followups, tokens, agents."""
-    # Only this command needs the evaluations; they are half of the package.
     from context_gatekeeper.evals.cli import evals
 
     face = context.ensure_object(Face)

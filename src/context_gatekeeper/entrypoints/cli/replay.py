@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
-from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.progress import progress_bar
 from context_gatekeeper.entrypoints.cli.replay_view import LONGEST, NO_PLOT, plot_lines, replay_lines
@@ -19,49 +16,12 @@ from context_gatekeeper.replay.report import ReplaySettings, replay_files
 from context_gatekeeper.transcripts.agent_sessions import read_sessions
 from context_gatekeeper.types import AgentSession
 
-__all__ = ["REPLAY_OPTIONS", "run_replay"]
+__all__ = ["run_replay"]
 
 _SHOWN_WARNINGS = 5
 """Of one file; --verbose shows all."""
 _MOST_DIGITS = 9
 """Of --resident-tokens."""
-
-REPLAY_OPTIONS = (
-    click.option("--html", help="Also write one self-contained page to this file."),
-    click.option(
-        "--plot",
-        default="longest",
-        help="Session whose prompts are plotted over its calls: its id, longest, or none.  [default: longest]",
-    ),
-    click.option("--chain", "chain_calls", type=int, default=0, help="Join sessions of a file to chains of N calls."),
-    click.option("--min-calls", type=int, default=1, help="Leave out sessions with fewer model calls."),
-    click.option(
-        "--gaps",
-        type=click.Choice(["real", "none"]),
-        default="none",
-        help="Let the cache go cold in real gaps between calls.  [default: none]",
-    ),
-    click.option(
-        "--prefill-rate",
-        type=float,
-        default=5000.0,
-        help="Tokens a second that the provider takes in, to estimate the time to the first token.  [default: 5000]",
-    ),
-    click.option("--fault-target", type=float, help="Share of faulting calls that our policies steer to."),
-    click.option("--fault-price", type=float, help="Worth of a page fault in units of its own bill; fixes the knob."),
-    click.option(
-        "--resident-tokens",
-        default="8000",
-        help="System text and tools in every prompt: a number, or `logged`.  [default: 8000]",
-    ),
-    click.option(
-        "--prices",
-        default="anthropic-5m",
-        help=f"Price profile: {', '.join(PRICES)}.  [default: anthropic-5m]",
-    ),
-    click.option("--policy", "policies", help="Policies by name, with commas, or `all`.  [default: the main ones]"),
-    click.argument("files", nargs=-1, required=True),
-)
 
 
 def run_replay(face: Face, files: Sequence[str], *, html: str | None, plot: str, **options: Any) -> None:
@@ -73,7 +33,7 @@ def run_replay(face: Face, files: Sequence[str], *, html: str | None, plot: str,
     settings = _settings(**options)
     page = None if html is None else Path(html)
     if page is not None:
-        check_page_place(page)
+        check_page_place(page, [Path(file) for file in files])
     listed = [_read(face, file) for file in files]
     if not settings.chain_calls:
         _check_plotted(plot, listed)

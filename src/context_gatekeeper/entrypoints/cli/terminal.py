@@ -32,6 +32,8 @@ __all__ = [
 
 _DELETE, _LAST_CONTROL = 0x7F, 0x9F
 _FIRST_PRINTABLE = 0x20
+_FIRST_SURROGATE, _LAST_SURROGATE = 0xD800, 0xDFFF
+"""Half of a character, of which no encoding knows: a stream would write it as an escape, wider than counted."""
 _LEAST_COLUMNS = 12
 _KEPT_CONTROLS = "\n\t"
 _DIRECTION_MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -66,7 +68,7 @@ class Painter:
 
 
 def printable(text: str) -> str:
-    """``text`` without anything that steers a terminal: the control characters are shown as escapes."""
+    """``text`` without what steers a terminal or is half a character: such characters are shown as escapes."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(char if _is_harmless(char) else char.encode("unicode_escape").decode() for char in text)
@@ -76,7 +78,9 @@ def _is_harmless(char: str) -> bool:
     if char in _DIRECTION_MARKS:
         return False
     code = ord(char)
-    return char in _KEPT_CONTROLS or (code >= _FIRST_PRINTABLE and not _DELETE <= code <= _LAST_CONTROL)
+    is_control = code < _FIRST_PRINTABLE or _DELETE <= code <= _LAST_CONTROL
+    is_half = _FIRST_SURROGATE <= code <= _LAST_SURROGATE
+    return char in _KEPT_CONTROLS or not (is_control or is_half)
 
 
 def one_line(text: str) -> str:
