@@ -110,8 +110,9 @@ def test_a_slice_that_keeps_coming_back_stays_for_a_while() -> None:
 
 
 def test_the_price_of_a_fault_is_steered_to_the_target() -> None:
-    params = replace(OURS, fault_target=0.1, steering=0.5)
-    _log, pager, _ = paged([said("Go."), answered("Done.")], params)
+    params = replace(EAGER, fault_target=0.1, steering=0.5, factor_bounds=(0.001, 8.0))
+    _log, pager, _ = paged(list(coding_session(30).messages), params)
+    assert pager.rewrites
     start = pager.fault_price_factor
     for _ in range(5):
         pager.prepare(is_cold=False)
@@ -122,6 +123,15 @@ def test_the_price_of_a_fault_is_steered_to_the_target() -> None:
         pager.prepare(is_cold=False)
     assert pager.fault_price_factor == params.factor_bounds[1]
     assert paged([said("Go."), answered("Done.")], EAGER)[1].fault_price_factor == EAGER.fault_price_factor
+
+
+def test_while_nothing_has_left_no_page_can_fault_and_nothing_is_learned() -> None:
+    params = replace(OURS, fault_target=0.1, steering=0.5)
+    _log, pager, _ = paged([said("Go."), answered("Done.")], params)
+    start = pager.fault_price_factor
+    for _ in range(5):
+        pager.prepare(is_cold=False)
+    assert pager.fault_price_factor == start
 
 
 def test_while_faults_are_far_above_the_target_nothing_more_is_left_out() -> None:

@@ -272,6 +272,8 @@ class Pager:
             reason = "the newest part"
         elif idle_since is not None:
             reason = f"{verdict.reason} since call {idle_since}, but a rewrite does not pay yet"
+        elif not verdict.stays:
+            reason = f"{verdict.reason}, but stays with its call or message"
         else:
             reason = verdict.reason
         task = log.tasks.task_of(segment.turn) or ""
@@ -293,9 +295,9 @@ class Pager:
         return self._prices.read > 0
 
     def _steer(self) -> None:
-        """Move the price of a fault towards the target share of faults."""
+        """Move the price of a fault towards the target share of faults. While nothing has left there is none."""
         target = self._params.fault_target
-        if target is not None and self._log.calls:
+        if target is not None and (self._faulted or self.rewrites):
             step = self._params.steering
             factor = self.fault_price_factor * (1 + step) ** ((1.0 if self._faulted else 0.0) - target)
             low, high = self._params.factor_bounds

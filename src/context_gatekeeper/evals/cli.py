@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
+from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.core.profiles import PROFILES
 from context_gatekeeper.errors import GatekeeperError
 from context_gatekeeper.evals.agents import RULES, listed_sessions, measure_agents, regression_rows
 from context_gatekeeper.evals.contamination import ERROR_LIMIT, EXTRA_ORDERS, ORDERS, measure_contamination
+from context_gatekeeper.evals.curve import CURVE_PRICES, DEFAULT_TARGETS, CurveSettings, measure_curve
+from context_gatekeeper.evals.curve_tables import curve_lines
 from context_gatekeeper.evals.fixtures import DEFAULT_FOLLOWUPS
 from context_gatekeeper.evals.followups import measure_followups
 from context_gatekeeper.evals.gate import measure_gate
@@ -33,6 +37,7 @@ _more = click.argument("more", nargs=-1, type=_FILE)
 _profile = click.option(
     "--profile", default="strict", show_default=True, type=click.Choice(list(PROFILES)), help="Selection profile."
 )
+_Number = TypeVar("_Number", int, float)
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 _errors = click.option("--show-errors", is_flag=True, help="Add examples of what went wrong.")
 _error_limit = click.option(
@@ -200,6 +205,88 @@ def agents(
         figures if as_json else {name: value for name, value in figures.items() if name != "by_session"},
         as_json=as_json,
     )
+
+
+@evals.command()
+@_several
+@_more
+@click.option(
+    "--prices", default="anthropic-5m", show_default=True, help=f"Of {', '.join(PRICES)}, or all: each but local."
+)
+@click.option(
+    "--targets",
+    default=",".join(map(str, DEFAULT_TARGETS)),
+    show_default=True,
+    help="Shares of faulting calls to steer to, a row each.",
+)
+@click.option(
+    "--min-calls", default=1, show_default=True, type=click.IntRange(1), help="Leave out shorter sessions or chains."
+)
+@click.option(
+    "--resident-tokens",
+    default="8000",
+    show_default=True,
+    help="System text and tools in every prompt: a number, or logged.",
+)
+@click.option(
+    "--gaps",
+    default="none",
+    show_default=True,
+    type=click.Choice(["real", "none"]),
+    help="Let the cache go cold in real gaps between calls.",
+)
+@click.option("--chain", "chain_calls", default=0, type=click.IntRange(0), help="Join sessions to chains of N calls.")
+@click.option("--half", type=click.IntRange(0, 1), help="The sessions of one half alone, by a checksum of their ids.")
+@click.option("--markdown", is_flag=True, help="Print the tables of a document.")
+@_json
+def curve(
+    data: tuple[Path, ...],
+    more: tuple[Path, ...],
+    prices: str,
+    targets: str,
+    resident_tokens: str,
+    gaps: str,
+    markdown: bool,
+    as_json: bool,
+    **numbers: Any,
+) -> None:
+    """How much cheaper agent sessions are at each share of faults."""
+    settings = CurveSettings(
+        prices=CURVE_PRICES if prices == "all" else tuple(_names(prices)),
+        targets=tuple(_number("--targets", one, float) for one in _names(targets)),
+        resident_tokens=None if resident_tokens == "logged" else _number("--resident-tokens", resident_tokens, int),
+        uses_gaps=gaps == "real",
+        **numbers,
+    )
+    with _progress("curve", wanted=not as_json) as on_call:
+        figures = measure_curve(_given(data, more), settings, on_call=on_call)
+    if as_json:
+        _print(figures, as_json=True)
+        return
+    for line in curve_lines(figures, is_markdown=markdown):
+        click.echo(line)
+
+
+def _number(option: str, value: str, kind: Callable[[str], _Number]) -> _Number:
+    try:
+        return kind(value)
+    except ValueError:
+        raise click.UsageError(f"{option}: {value!a} is no number") from None
+
+
+@contextmanager
+def _progress(label: str, *, wanted: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar of plain characters on standard error; none where that is no terminal."""
+    if not wanted or not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=1, label=label, file=sys.stderr, fill_char="#", empty_char=".") as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield show
 
 
 def _given(data: Sequence[Path], more: Sequence[Path]) -> list[Path]:
