@@ -34,6 +34,13 @@ def test_the_token_factor_is_above_0(factor: Any) -> None:
         AgentSchedule(PROFILE, token_factor=factor)
 
 
+@pytest.mark.parametrize("room", [0, -1, 4000, True, 1e6, "90000", math.nan])
+def test_a_models_window_is_a_whole_number_above_the_resident_part(room: Any) -> None:
+    with pytest.raises(ConfigError, match=r"window_tokens .*no whole number above the resident part"):
+        AgentSchedule(PROFILE, resident_tokens=4000, window_tokens=room)
+    assert AgentSchedule(PROFILE, resident_tokens=4000, window_tokens=4001).plan().prompt_tokens == 4000
+
+
 @pytest.mark.parametrize("now", ["y", math.nan, math.inf, True, []])
 def test_now_is_a_finite_number_or_none(now: Any) -> None:
     schedule = AgentSchedule(PROFILE)

@@ -49,6 +49,7 @@ class AgentSchedule:
         token_factor: real tokens over estimated ones.
         feed: where events go; one of its own by default.
         working_folder: where relative paths of the session start.
+        window_tokens: most that the model takes in one request, resident part included; None for no bound.
     """
 
     def __init__(
@@ -61,10 +62,13 @@ class AgentSchedule:
         token_factor: float = 1.0,
         feed: EventFeed | None = None,
         working_folder: str = "",
+        window_tokens: int | None = None,
     ) -> None:
-        check_schedule(prices, resident_tokens, token_factor)
+        check_schedule(prices, resident_tokens, token_factor, window_tokens)
         self.log = SessionLog(token_factor=token_factor)
-        self.pager = Pager(self.log, prices, resident_tokens=resident_tokens, params=params)
+        self.pager = Pager(
+            self.log, prices, resident_tokens=resident_tokens, params=params, window_tokens=window_tokens
+        )
         self.feed = EventFeed() if feed is None else feed
         self._faults = PageFaults(self.log, self.pager.window, history=self.pager.faults)
         self._session = session

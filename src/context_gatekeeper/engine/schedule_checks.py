@@ -12,8 +12,12 @@ __all__ = ["check_now", "check_schedule"]
 _SHOWN_CHARS = 60
 
 
-def check_schedule(prices: object, resident_tokens: object, token_factor: object) -> None:
-    """Raise ConfigError unless they are a price profile, a whole number from 0 and a finite number above 0."""
+def check_schedule(prices: object, resident_tokens: object, token_factor: object, window_tokens: object) -> None:
+    """Raise ConfigError unless they are what `AgentSchedule` takes.
+
+    That is a price profile, a whole number from 0, a finite number above 0, and None or a whole number above the
+    resident part.
+    """
     if not isinstance(prices, PriceProfile):
         raise ConfigError(
             f"prices {_shown(prices)}", f"it is a {type(prices).__name__}", "pass a PriceProfile, such as one of PRICES"
@@ -23,6 +27,14 @@ def check_schedule(prices: object, resident_tokens: object, token_factor: object
             f"resident_tokens {_shown(resident_tokens)}",
             "it is no whole number from 0",
             "give the tokens of system text and tools",
+        )
+    if window_tokens is not None and (
+        isinstance(window_tokens, bool) or not isinstance(window_tokens, int) or window_tokens <= resident_tokens
+    ):
+        raise ConfigError(
+            f"window_tokens {_shown(window_tokens)}",
+            "it is no whole number above the resident part",
+            "give the most tokens that the model takes in one request, or None",
         )
     if not _is_finite(token_factor) or token_factor <= 0:  # type: ignore[operator]
         raise ConfigError(
