@@ -151,7 +151,7 @@ class PageStore(Protocol):
         gone from the store's files when the call returns; a call that was interrupted is made again.
         Names of sessions and idempotency keys stay.
 
-        Returns hex sha256 of the texts that no page of the pool has any more, ascending, so that
+        Returns the ``Page.sha256`` that no page of the pool has any more, ascending, so that
         whatever is kept of them elsewhere can go too. Raises PageNotFoundError for the first unknown
         id, StoreError; nothing was deleted then, unless the error says so.
         """

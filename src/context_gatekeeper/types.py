@@ -101,7 +101,11 @@ class PagePart(NamedTuple):
     """The tool of a call."""
     call_id: str = ""
     hidden_chars: int = 0
-    """As in `ContentBlock`: of thinking or an image, what the log counts but does not hold."""
+    """As in `ContentBlock`: characters of thinking or an image that are not in the text."""
+    signature: str = ""
+    """As in `ContentBlock`, like the next two."""
+    data: str = ""
+    media_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,7 @@ class Page:
     speaker: str | None
     kind: PageKind
     sha256: str
-    """Hex digest of ``text`` in UTF-8 (surrogates passed through)."""
+    """Hex digest of ``text`` in UTF-8 (surrogates passed through) and, behind it, of what parts hold beside it."""
     labels: PageLabels = NO_LABELS
 
     @property
@@ -362,7 +366,15 @@ class ContentBlock:
     is_error: bool = False
     """A result that its tool marked as failed."""
     hidden_chars: int = 0
-    """Characters of thinking that the log counts but does not hold; of the data of an image."""
+    """Characters of thinking that are not in the text, because it is sealed or the log only counts them; of the data
+    of an image."""
+    signature: str = ""
+    """With which a provider recognises its own thinking."""
+    data: str = ""
+    """Of an image, in base64; of sealed thinking what its provider alone can read. As the log has it, never looked
+    into: no text, no tokens."""
+    media_type: str = ""
+    """Of an image's data."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,10 @@ OPENAI = [
     {"role": "developer", "content": "Be brief."},
     {
         "role": "user",
-        "content": [{"type": "text", "text": "找到锁。"}, {"type": "image_url", "image_url": {"url": "data:,abc"}}],
+        "content": [
+            {"type": "text", "text": "找到锁。"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,abc"}},
+        ],
     },
     {"role": "assistant", "content": None, "tool_calls": [CALL]},
     {"role": "tool", "tool_call_id": "c1", "content": "lock.py:7"},
@@ -151,6 +154,26 @@ def test_a_document_of_many_lines_has_no_line_numbers(tmp_path: Path) -> None:
 def test_reasoning_stands_in_front_of_the_text(tmp_path: Path) -> None:
     session = read(tmp_path, {"role": "assistant", "content": "b", "reasoning_content": "a", "reasoning": "a"})
     assert session.messages[1].blocks == (ContentBlock(BlockKind.THINKING, "a"), ContentBlock(BlockKind.TEXT, "b"))
+
+
+def test_what_seals_thinking_is_kept_beside_it(tmp_path: Path) -> None:
+    details = [
+        {"type": "reasoning.text", "text": "a", "signature": "s+/="},
+        {"type": "reasoning.encrypted", "data": "c2VhbGVk"},
+        "odd",
+    ]
+    message = {"role": "assistant", "content": "b", "reasoning": "a", "reasoning_details": details}
+    signed, text = ContentBlock(BlockKind.THINKING, "a", signature="s+/="), ContentBlock(BlockKind.TEXT, "b")
+    sealed = ContentBlock(BlockKind.THINKING, hidden_chars=8, data="c2VhbGVk")
+    assert read(tmp_path, message).messages[1].blocks == (signed, sealed, text)
+    message = {"role": "assistant", "content": "b", "encrypted_content": "c2VhbGVk"}
+    assert read(tmp_path, message).messages[1].blocks == (sealed, text)
+    listed = [
+        {"type": "thinking", "thinking": "a", "signature": "s+/="},
+        {"type": "redacted_thinking", "data": "c2VhbGVk"},
+    ]
+    message = {"role": "assistant", "content": "b", "reasoning_content": "a", "thinking_blocks": listed}
+    assert read(tmp_path, message).messages[1].blocks == (signed, sealed, text)
 
 
 def test_older_and_newer_forms_of_calls_are_read(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_the_fragments_of_one_call_are_one_message() -> None:
     assert call == AgentMessage(
         MessageRole.ASSISTANT,
         (
-            ContentBlock(BlockKind.THINKING, "先看路由，再看会话存储。"),
+            ContentBlock(BlockKind.THINKING, "先看路由，再看会话存储。", signature="c2lnbmVk"),
             ContentBlock(BlockKind.TEXT, "我先找登录的代码，同时看会话存储。"),
             ContentBlock(BlockKind.TOOL_CALL, '{"pattern":"def login","path":"src"}', "toolu_01", "Grep"),
             ContentBlock(BlockKind.TOOL_CALL, '{"file_path":"/srv/bookshop/src/session_store.py"}', "toolu_02", "Read"),
@@ -119,8 +119,10 @@ def test_a_sub_agents_messages_are_a_session_of_their_own() -> None:
     assert "17" not in texts(main)
 
 
-def test_of_an_image_only_the_length_is_kept() -> None:
-    assert read_sessions(SAMPLE)[0].messages[7].blocks[1] == ContentBlock(BlockKind.IMAGE, hidden_chars=24)
+def test_an_image_keeps_its_data() -> None:
+    image = read_sessions(SAMPLE)[0].messages[7].blocks[1]
+    assert (image.kind, image.text, image.hidden_chars, len(image.data)) == (BlockKind.IMAGE, "", 24, 24)
+    assert image.media_type == "image/png"
 
 
 def test_a_failed_result_an_attachment_and_a_queued_text_are_what_they_were() -> None:

@@ -72,11 +72,12 @@ def test_a_run_of_the_assistants_items_is_one_call() -> None:
     assert call.is_call
     assert [(block.kind.value, block.text, block.call_id, block.name) for block in call.blocks] == [
         ("thinking", "**Looking for the update**", "", ""),
-        ("thinking", "gAAAAAB0cmVl", "", ""),
+        ("thinking", "", "", ""),
         ("text", "我先看扣减的代码和测试。", "", ""),
         ("tool_call", '{"command":"rg -n \'stock -=\' src"}', "call_a1", "shell_command"),
         ("tool_call", '{"command":"ls tests"}', "call_a2", "shell_command"),
     ]
+    assert call.blocks[1] == ContentBlock(BlockKind.THINKING, hidden_chars=12, data="gAAAAAB0cmVl")
     assert (call.time, call.end_time) == (1775890824.0, 1775890833.0)
 
 

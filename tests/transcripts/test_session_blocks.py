@@ -20,6 +20,10 @@ TEXT, THINKING, CALL, RESULT, IMAGE, OTHER = (
 )
 
 
+def image(data: str, media_type: str = "") -> ContentBlock:
+    return ContentBlock(IMAGE, hidden_chars=len(data), data=data, media_type=media_type)
+
+
 def blocks_of(content: object) -> tuple[tuple[ContentBlock, ...], list[str]]:
     warnings: list[str] = []
     pieces = read_pieces(content, "line 1", warnings)
@@ -41,20 +45,26 @@ def test_empty_content_has_no_piece(content: object) -> None:
         ({"type": "input_text", "text": "a"}, ContentBlock(TEXT, "a")),
         ({"type": "output_text", "text": "a"}, ContentBlock(TEXT, "a")),
         ({"type": "refusal", "refusal": "no"}, ContentBlock(TEXT, "no")),
-        ({"type": "thinking", "thinking": "hm", "signature": "s"}, ContentBlock(THINKING, "hm")),
-        ({"type": "redacted_thinking", "data": "zz"}, ContentBlock(THINKING, "zz")),
+        ({"type": "thinking", "thinking": "hm", "signature": "s"}, ContentBlock(THINKING, "hm", signature="s")),
+        ({"type": "thinking", "thinking": ""}, ContentBlock(THINKING)),
+        ({"type": "redacted_thinking", "data": "zz"}, ContentBlock(THINKING, hidden_chars=2, data="zz")),
         ({"type": "summary_text", "text": "hm"}, ContentBlock(THINKING, "hm")),
-        ({"type": "image", "source": {"type": "base64", "data": "abcd"}}, ContentBlock(IMAGE, hidden_chars=4)),
+        ({"type": "image", "source": {"type": "base64", "data": "abcd"}}, image("abcd")),
+        (
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "ab+/\n_-=="}},
+            image("ab+/\n_-==", "image/png"),
+        ),
         (
             {"type": "image", "source": {"type": "url", "url": "https://a/b.png"}},
             ContentBlock(IMAGE, "https://a/b.png"),
         ),
-        ({"type": "image", "data": "abc", "mimeType": "image/png"}, ContentBlock(IMAGE, hidden_chars=3)),
+        ({"type": "image", "data": "abc", "mimeType": "image/png"}, image("abc", "image/png")),
         (
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,abcde"}},
-            ContentBlock(IMAGE, hidden_chars=5),
+            image("abcde", "image/png"),
         ),
-        ({"type": "input_image", "image_url": "data:,ab"}, ContentBlock(IMAGE, hidden_chars=2)),
+        ({"type": "input_image", "image_url": "data:;base64,ab"}, image("ab")),
+        ({"type": "input_image", "image_url": "data:,ab"}, ContentBlock(IMAGE, "data:,ab")),
         (
             {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "文件", "n": 1}},
             ContentBlock(CALL, '{"path":"文件","n":1}', "t1", "Read"),
@@ -71,7 +81,14 @@ def test_each_kind_of_part_becomes_its_block(part: object, block: ContentBlock) 
 
 
 @pytest.mark.parametrize(
-    "part", [{"type": "text"}, {"type": "thinking", "thinking": 7}, {"type": "image", "source": {"file_id": "f"}}]
+    "part",
+    [
+        {"type": "text"},
+        {"type": "thinking", "thinking": 7},
+        {"type": "redacted_thinking"},
+        {"type": "image", "source": {"file_id": "f"}},
+        {"type": "image", "source": {"type": "text", "data": "password: x"}},
+    ],
 )
 def test_a_part_that_lacks_what_belongs_to_it_is_kept_as_json(part: dict[str, Any]) -> None:
     (block,), (warning,) = blocks_of([part])
@@ -110,7 +127,7 @@ def test_results_stand_alone_and_what_is_between_them_together() -> None:
         ([{"type": "text", "text": "x"}, "y"], [ContentBlock(RESULT, "x", "c"), ContentBlock(RESULT, "y", "c")], 0),
         (
             [{"type": "image", "data": "ab"}, {"type": "text", "text": "x"}],
-            [ContentBlock(RESULT, "", "c"), ContentBlock(IMAGE, hidden_chars=2), ContentBlock(RESULT, "x", "c")],
+            [ContentBlock(RESULT, "", "c"), image("ab"), ContentBlock(RESULT, "x", "c")],
             0,
         ),
     ],

@@ -1,11 +1,11 @@
 """Where a text holds secrets of well-known shapes.
 
 Two families. *Prefix rules*: a key whose issuer marks it by its first characters. *Places*: what stands
-where a secret goes (a private key's block, the password of a URI, an ``Authorization`` header, the value
-of ``API_KEY=``), when the value itself looks like one (``secret_text``), or its place leaves no doubt
-(``secret_passwords``). A prefix counts where a word may
-begin, so that it is not found inside base64, hashes and identifiers. Linear: literal prefixes are searched
-for, and what follows one is read once or for a bounded length. Source: threat T2 of the threat notes.
+where a secret goes (a private key's block, see ``secret_blocks``; the password of a URI, an ``Authorization``
+header, the value of ``API_KEY=``), when the value itself looks like one (``secret_text``), or its place leaves no
+doubt (``secret_passwords``). A prefix counts where a word may begin, so that it is not found inside base64, hashes
+and identifiers. Linear: literal prefixes are searched for, and what follows one is read once or for a bounded
+length. Source: threat T2 of the threat notes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
+from context_gatekeeper.core.secret_blocks import find_private_keys
 from context_gatekeeper.core.secret_passwords import find_passwords
 from context_gatekeeper.core.secret_text import (
     is_code_name,
@@ -106,15 +107,6 @@ _ESCAPE_CHARS = 12
 _BOT_ID = re.compile(r"(?<![0-9A-Za-z_-])[0-9]{8,10}$")
 _BOT_ID_CHARS = 11
 
-_PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_END = "-----END "
-_PEM_END_LINE = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_CHARS = 20_000
-"""The largest private keys in use have half of it."""
-_PEM_LINE = re.compile(r"(?:\\[nr]|\s){0,8}+[A-Za-z0-9+/=]{16,}+")
-_PEM_LAST_LINE = re.compile(r"(?:(?:\\[nr]|\s){1,8}+[A-Za-z0-9+/=]{1,15}+)?")
-_PEM_CONTENT = re.compile(r"(?<![A-Za-z0-9+/=])(?=[A-Za-z0-9+/=]{0,64}[0-9+/])[A-Za-z0-9+/=]{24,}+")
-
 _URI_PASSWORD = re.compile(r"://[^\s/:@?#\"'`<>\\]{0,128}:([^\s/?#\"'`<>\\]{3,256})@(?=[A-Za-z0-9\[_-])")
 _AUTHORIZATION = re.compile(
     r"authorization\\{0,3}[\"'`\]]{0,2}[ \t]{0,4}[:=,(][ \t]{0,4}\[?\\{0,3}[\"'`]?(?:bearer|basic|token|digest|apikey)"
@@ -156,7 +148,7 @@ def find_secrets(text: str) -> list[FoundSecret]:
     # Of two that begin alike the sorting keeps the one that says more first.
     found = [
         *_prefixed_keys(text),
-        *_private_keys(text),
+        *(FoundSecret(start, end, "private-key") for start, end in find_private_keys(text)),
         *_uri_passwords(text),
         *_header_values(text, lowered),
         *_assigned_values(text, lowered),
@@ -211,29 +203,6 @@ def _may_begin(text: str, place: int, prefix: str) -> bool:
     if place == 0 or text[place - 1] not in _WORD:
         return True
     return bool(_ESCAPE_BEHIND.search(text[max(0, place - _ESCAPE_CHARS) : place]))
-
-
-def _private_keys(text: str) -> Iterator[FoundSecret]:
-    if "PRIVATE KEY" not in text:
-        return
-    read_to = 0
-    for begin in _PEM_BEGIN.finditer(text):
-        if begin.start() < read_to:
-            continue
-        end_mark = text.find(_PEM_END, begin.end(), begin.end() + _PEM_CHARS)
-        end = _PEM_END_LINE.match(text, end_mark) if end_mark >= 0 else None
-        stop = end.end() if end else _body_end(text, begin.end())
-        if _PEM_CONTENT.search(text, begin.end(), stop):
-            read_to = stop
-            yield FoundSecret(begin.start(), stop, "private-key")
-
-
-def _body_end(text: str, start: int) -> int:
-    """Where the lines of a block that was cut off end."""
-    while line := _PEM_LINE.match(text, start):
-        start = line.end()
-    last = _PEM_LAST_LINE.match(text, start)
-    return last.end() if last else start
 
 
 def _uri_passwords(text: str) -> Iterator[FoundSecret]:

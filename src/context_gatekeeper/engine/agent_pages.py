@@ -16,10 +16,10 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 
 from context_gatekeeper.core.anchor import scan_anchors
 from context_gatekeeper.core.evidence import argument_texts
+from context_gatekeeper.core.page_bytes import page_digest
 from context_gatekeeper.core.tokens import estimate_tokens, image_tokens
 from context_gatekeeper.core.tool_shapes import ToolKind, read_command, tool_kind
 from context_gatekeeper.engine.context_terms import context_terms
@@ -160,7 +160,7 @@ def joined_page(pieces: Sequence[Page], number: int) -> Page:
     if len(pieces) == 1:
         return replace(head, derived=_noted(notes))
     text, parts = _laid_out([block for piece in pieces for block in page_blocks(piece)])
-    sha = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    sha = page_digest(text, parts)
     terms = Counter(head.terms)
     for piece in pieces[1:]:
         terms |= Counter(piece.terms)
@@ -180,7 +180,8 @@ def _laid_out(blocks: Sequence[ContentBlock]) -> tuple[str, tuple[PagePart, ...]
             length += len(_BETWEEN)
         pieces.append(block.text)
         end = length + len(block.text)
-        parts.append(PagePart(block.kind, length, end, block.name, block.call_id, block.hidden_chars))
+        beside = (block.hidden_chars, block.signature, block.data, block.media_type)
+        parts.append(PagePart(block.kind, length, end, block.name, block.call_id, *beside))
         length = end
     return "".join(pieces), tuple(parts)
 
@@ -218,6 +219,11 @@ def result_provenance(call: ContentBlock | None, *, is_file: bool) -> Provenance
 
 
 def _tokens(block: ContentBlock) -> int:
+    """By the estimate.
+
+    What a block holds beside its text counts for nothing: a provider bills the thinking that it seals, which
+    ``hidden_chars`` tells, and no signature.
+    """
     if block.kind is BlockKind.IMAGE:
         return image_tokens()
     if block.kind is BlockKind.THINKING:
@@ -286,6 +292,9 @@ def page_blocks(page: Page | PageDraft) -> tuple[ContentBlock, ...]:
             part.name,
             labels.is_error and part.kind is BlockKind.TOOL_RESULT,
             part.hidden_chars,
+            part.signature,
+            part.data,
+            part.media_type,
         )
         for part in labels.parts
     )

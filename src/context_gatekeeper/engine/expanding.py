@@ -20,7 +20,7 @@ from context_gatekeeper.engine.agent_pages import block_places, continued_page, 
 from context_gatekeeper.engine.grown_pages import numbered_pieces
 from context_gatekeeper.engine.owner_view import OwnerView, no_such_page
 from context_gatekeeper.errors import ConfigError
-from context_gatekeeper.types import BlockKind, Page, PageId, PageKind, Provenance
+from context_gatekeeper.types import BlockKind, ContentBlock, Page, PageId, PageKind, Provenance
 
 __all__ = ["Expander", "Expansion", "Wanted"]
 
@@ -81,6 +81,8 @@ class _Piece:
     start: int
     end: int
     tool: str
+    beside: str = ""
+    """What stands for a block without text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,12 @@ class Expander:
         mention, blocks = parse_handle(handle), parse_block_handle(handle)
         if mention is not None:
             page = self._view.page_of(mention.handle)
-            found = [_Piece(piece, 0, len(piece.text), page.labels.tool) for piece in self.pieces(page)]
+            pieces = self.pieces(page)
+            shows_text = any(piece.text for piece in pieces)
+            found = [
+                _Piece(piece, 0, len(piece.text), page.labels.tool, "" if shows_text else _beside_of(piece))
+                for piece in pieces
+            ]
             wanted = _narrowed(handle, wanted, mention.unit, mention.first, mention.last)
             names = [mention.handle]
         elif blocks is not None:
@@ -199,7 +206,7 @@ class Expander:
                 for number, place in enumerate(block_places(page), first):
                     if number == wanted < numbers.stop:
                         tool = place.block.name if place.block.kind is not BlockKind.OTHER else ""
-                        yield _Piece(page, place.start, place.end, tool)
+                        yield _Piece(page, place.start, place.end, tool, _beside(place.block))
                         wanted += 1
             if wanted == numbers.stop:
                 return
@@ -244,9 +251,22 @@ class Expander:
 
     def _cut(self, piece: _Piece) -> _Cut:
         """The piece with the secrets that stand in it."""
+        if piece.beside:
+            return _Cut(piece.beside, ())
         spans = [span for span in self._spans_of(piece.page.text) if piece.start <= span.start < piece.end]
         moved = tuple(replace(span, start=span.start - piece.start) for span in spans)
         return _Cut(piece.page.text[piece.start : piece.end], moved)
+
+
+def _beside(block: ContentBlock) -> str:
+    """What a block without text holds: an image as its data address (RFC 2397), sealed thinking as it stands."""
+    if block.kind is BlockKind.IMAGE and block.data:
+        return f"data:{block.media_type};base64,{block.data}"
+    return "" if block.text else block.data
+
+
+def _beside_of(page: Page) -> str:
+    return _BETWEEN.join(filter(None, map(_beside, page_blocks(page))))
 
 
 def _behind_each_other(cuts: Sequence[_Cut]) -> _Cut:

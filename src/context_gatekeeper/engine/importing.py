@@ -287,7 +287,7 @@ class SessionImporter:
                 yield batch
                 batch, chars = [], 0
             batch += turn
-            chars += sum(len(raw.draft.text) for raw in turn)
+            chars += sum(len(raw.draft.text) + sum(len(block.data) for block in raw.blocks) for raw in turn)
         if batch:
             yield batch
 

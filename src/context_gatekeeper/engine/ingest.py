@@ -209,6 +209,7 @@ class Ingest:
             replace(one, name=block.name) if one.kind is BlockKind.TOOL_RESULT and not one.name else one
             for one, block in zip(stored, blocks, strict=True)
         )
+        stored, blocks = _with_what_both_hold(stored, blocks)
         if stored == blocks:
             return True
         # Stored under another setting, or by rules that know fewer secrets: what is left without secrets counts.
@@ -292,6 +293,25 @@ class Ingest:
         else:
             where = self._rests.index(place)
             self._rests[where : where + 1] = rest
+
+
+def _with_what_both_hold(
+    stored: tuple[ContentBlock, ...], blocks: tuple[ContentBlock, ...]
+) -> tuple[tuple[ContentBlock, ...], tuple[ContentBlock, ...]]:
+    """Blocks without the signatures and data that one side has not.
+
+    Pages of earlier versions hold none, and have sealed thinking as their text; nor does every format hold them.
+    """
+    pairs = [(_unsealed(one, other), _unsealed(other, one)) for one, other in zip(stored, blocks, strict=True)]
+    return tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
+
+
+def _unsealed(block: ContentBlock, other: ContentBlock) -> ContentBlock:
+    if block.kind is BlockKind.THINKING and block.data and not block.text and other.text:
+        return replace(block, text=block.data, data="", hidden_chars=0)
+    if not other.data:
+        block = replace(block, data="", media_type="")
+    return block if other.signature else replace(block, signature="")
 
 
 def _end_of(message: AgentMessage, place: _Place) -> int:

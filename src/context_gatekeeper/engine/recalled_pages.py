@@ -139,14 +139,14 @@ def _without_copies(found: Iterable[_Found], limit: int) -> list[_Found]:
     kept: dict[str, _Found] = {}
     versions: Counter[tuple[str, str]] = Counter()
     for one in found:
-        same = kept.get(one.page.sha256)
+        same = kept.get(one.page.text)
         if same is not None:
             same.copies += 1
             same.page = max(same.page, one.page, key=lambda page: (page.time or 0.0, page.page_id))
             continue
         file = (one.page.session, one.page.labels.path)
         if len(kept) < limit and versions[file] < _MOST_OF_A_FILE:
-            kept[one.page.sha256] = replace(one)
+            kept[one.page.text] = replace(one)
             versions[file] += one.page.labels.path != ""
     return list(kept.values())
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 
+from context_gatekeeper.core.page_bytes import page_digest, text_bytes
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.stores.labels import DELETED, checked_labels
 from context_gatekeeper.stores.names import misplaced_ordinal
@@ -30,11 +30,6 @@ MAX_TURN_ID = 2**31 - 2
 """Last turn of a session: its ordinals still fit the index's 32 bits."""
 ORDINAL_BITS = 32
 """Lower bits of a page's id; the upper ones are its session's id."""
-
-
-def text_bytes(text: str) -> bytes:
-    """UTF-8 with surrogates passed through, so that any ``str`` survives."""
-    return text.encode("utf-8", "surrogatepass")
 
 
 def checked_drafts(drafts: Sequence[PageDraft]) -> tuple[PageDraft, ...]:
@@ -94,7 +89,7 @@ def page_of(draft: PageDraft, page_id: PageId, pool: str, session: str) -> Page:
         draft.time,
         draft.speaker,
         draft.kind,
-        sha256(text_bytes(draft.text)).hexdigest(),
+        page_digest(draft.text, draft.labels.parts),
         draft.labels,
     )
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import fields
 from typing import Any
 
+from context_gatekeeper.core.page_bytes import text_bytes
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.types import NO_LABELS, BlockKind, PageLabels, PagePart, PageScope, Provenance
 
@@ -23,7 +24,9 @@ _FIELDS = {field.name: field.default for field in fields(PageLabels)}
 _TEXTS = ("namespace", "owner", "task_id", "call_id", "tool", "path", "content_hash", "origin")
 _LISTS = ("acl", "goal_ids")
 _MAX_PAGE_ID = 2**63 - 1
-_PART_TYPES = (BlockKind, int, int, str, str, int)
+_PART_TYPES = (BlockKind, int, int, str, str, int, str, str, str)
+_TEXT_ITEMS = 6
+"""Items of a part that holds nothing beside the text: the others are left out then."""
 
 
 def checked_labels(place: str, labels: PageLabels, text_chars: int) -> PageLabels:
@@ -53,16 +56,26 @@ def checked_labels(place: str, labels: PageLabels, text_chars: int) -> PageLabel
 
 
 def pack_labels(labels: PageLabels) -> bytes:
-    """Labels as a JSON object in ASCII, defaults left out; empty when all are."""
+    """Labels as a JSON object in ASCII, defaults left out; empty when all are.
+
+    Of what parts hold beside the text the length alone is told: the bytes lie in the page's body (`bytes_beside`).
+    """
     if labels is NO_LABELS or labels == NO_LABELS:
         return b""
     given = {name: getattr(labels, name) for name in _FIELDS}
-    told = {name: value for name, value in given.items() if value != _FIELDS[name]}
+    told: dict[str, Any] = {name: value for name, value in given.items() if value != _FIELDS[name]}
+    if labels.parts:
+        told["parts"] = [_packed_part(part) for part in labels.parts]
     return json.dumps(told, separators=(",", ":")).encode("ascii")
 
 
-def unpack_labels(packed: bytes) -> PageLabels:
-    """Inverse of `pack_labels`, for bytes whose digest was found right."""
+def unpack_labels(packed: bytes, body: bytes = b"") -> PageLabels:
+    """Inverse of `pack_labels`, for bytes whose digest was found right.
+
+    Args:
+        packed: the labels.
+        body: the page's, at whose end what its parts hold beside the text lies.
+    """
     if not packed:
         return NO_LABELS
     told: dict[str, Any] = json.loads(packed)
@@ -74,8 +87,30 @@ def unpack_labels(packed: bytes) -> PageLabels:
     if "provenance" in told:
         told["provenance"] = Provenance(told["provenance"])
     if "parts" in told:
-        told["parts"] = tuple(PagePart(BlockKind(kind), *rest) for kind, *rest in told["parts"])
+        told["parts"] = _unpacked_parts(told["parts"], body)
     return PageLabels(**told)
+
+
+def _packed_part(part: PagePart) -> tuple[Any, ...]:
+    if part[_TEXT_ITEMS:] == ("", "", ""):
+        return part[:_TEXT_ITEMS]
+    return (*part[:_TEXT_ITEMS], len(text_bytes(part.signature)), len(text_bytes(part.data)), part.media_type)
+
+
+def _unpacked_parts(told: list[Any], body: bytes) -> tuple[PagePart, ...]:
+    parts = [PagePart(BlockKind(kind), *rest) for kind, *rest in (one[:_TEXT_ITEMS] for one in told)]
+    lengths = [one[_TEXT_ITEMS : _TEXT_ITEMS + 2] or (0, 0) for one in told]
+    place = len(body) - sum(map(sum, lengths))
+    for number, (signature_bytes, sealed_bytes) in enumerate(lengths):
+        if told[number][_TEXT_ITEMS:]:
+            middle, end = place + signature_bytes, place + signature_bytes + sealed_bytes
+            parts[number] = parts[number]._replace(
+                signature=body[place:middle].decode("utf-8", "surrogatepass"),
+                data=body[middle:end].decode("utf-8", "surrogatepass"),
+                media_type=told[number][-1],
+            )
+            place = end
+    return tuple(parts)
 
 
 def _wrong_label(labels: Any) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from hashlib import blake2b, sha256
 from typing import Any, NamedTuple
 
+from context_gatekeeper.core.page_bytes import bytes_beside
 from context_gatekeeper.errors import StoreDamagedError
 from context_gatekeeper.stores.drafts import ordinal_of, text_bytes
 from context_gatekeeper.stores.labels import unpack_labels
@@ -166,20 +167,22 @@ def page_from_row(path: str, pool: str, session: str, row: tuple[Any, ...]) -> P
     speaker_name = None if speaker is None else stored_text(place, speaker)
     verify(place, digest, pool, session, page_id, ordinal, kind_name, time, speaker_name, payload=sha + labels)
     derived_row = terms_from_row(path, pool, session, row[:4])
+    known = unpack_labels(labels, body)
+    text = body[: len(body) - len(bytes_beside(known.parts))]
     return Page(
         PageId(page_id),
         pool,
         session,
         ordinal >> 1,
         Role.ASSISTANT if ordinal & 1 else Role.USER,
-        stored_text(place, body),
+        stored_text(place, text),
         derived_row.terms,
         derived_row.derived,
         time,
         speaker_name,
         PageKind(kind_name),
         sha.hex(),
-        unpack_labels(labels),
+        known,
     )
 
 

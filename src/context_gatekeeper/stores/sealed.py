@@ -256,6 +256,7 @@ class Redactor:
             return changed[-1].text
 
         labels = _labels_through(draft.labels, redacted)
+        # Signatures and data are no secrets, and a provider takes them byte for byte or not at all.
         named = tuple(part._replace(name=redacted(part.name), call_id=redacted(part.call_id)) for part in parts)
         speaker = None if draft.speaker is None else redacted(draft.speaker)
         self._keep(changed)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from context_gatekeeper.core.handles import HANDLE_KEY_BYTES
+from context_gatekeeper.core.page_bytes import bytes_beside
 from context_gatekeeper.errors import StoreDamagedError
 from context_gatekeeper.stores import rows
 from context_gatekeeper.stores.drafts import ORDINAL_BITS, first_page_id, page_of, session_id_of, text_bytes
@@ -276,7 +277,7 @@ def page_values(connection: sqlite3.Connection, here: SessionRow, page: Page) ->
         bytes.fromhex(page.sha256),
         str(page.kind),
         pack_labels(page.labels),
-        text_bytes(page.text),
+        text_bytes(page.text) + bytes_beside(page.labels.parts),
     )
     place = (page.pool, page.session, page.page_id, page.ordinal)
     is_long = len(body) > INLINE_BYTES

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from context_gatekeeper.transcripts.exact_json import json_text
 from context_gatekeeper.transcripts.session_assembly import assemble_session
-from context_gatekeeper.transcripts.session_blocks import Piece, read_call, read_pieces, read_result
+from context_gatekeeper.transcripts.session_blocks import Piece, read_call, read_pieces, read_result, sealed_thinking
 from context_gatekeeper.transcripts.session_fields import as_count, as_name, read_time, read_usage
 from context_gatekeeper.transcripts.session_records import LogRecord, clip
 from context_gatekeeper.types import AgentMessage, AgentSession, BlockKind, ContentBlock, MessageRole
@@ -24,6 +24,7 @@ _ROLES: Mapping[str, MessageRole] = {
     "function": MessageRole.TOOL,
 }
 _TIMES = ("time", "created_at", "timestamp")
+_REASONING = ("reasoning_content", "reasoning")
 _UNKNOWN = "unknown"
 """Origin of messages that are none by their form."""
 
@@ -158,7 +159,7 @@ def _pieces(message: Mapping[str, Any], role: MessageRole, place: str, warnings:
     if role is not MessageRole.ASSISTANT:
         return pieces or [Piece(())]
     blocks = [
-        *_thinking(message),
+        *_thinking(message, place, warnings),
         *(block for piece in pieces if not piece.is_result for block in piece.blocks),
         *_calls(message, place, warnings),
     ]
@@ -169,15 +170,23 @@ def _is_result(part: object) -> bool:
     return isinstance(part, dict) and part.get("type") == "tool_result"
 
 
-def _thinking(message: Mapping[str, Any]) -> Iterator[ContentBlock]:
+def _thinking(message: Mapping[str, Any], place: str, warnings: list[str]) -> Iterator[ContentBlock]:
+    """Thinking beside the content, as OpenAI's API and programs in front of others' write it, with what seals it."""
     hidden_chars = as_count(message.get("thinking_chars")) or 0
     if hidden_chars:
         yield ContentBlock(BlockKind.THINKING, hidden_chars=hidden_chars)
-    for key in ("reasoning_content", "reasoning"):
-        text = message.get(key)
-        if isinstance(text, str) and text:
-            yield ContentBlock(BlockKind.THINKING, text)
-            return
+    listed = message.get("thinking_blocks")
+    if isinstance(listed, list) and listed:
+        yield from (block for piece in read_pieces(listed, place, warnings) for block in piece.blocks)
+        return
+    details = message.get("reasoning_details")
+    told = [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
+    text = next((message[key] for key in _REASONING if isinstance(message.get(key), str) and message[key]), "")
+    if text:
+        signature = next(filter(None, (as_name(one.get("signature")) for one in told)), "")
+        yield ContentBlock(BlockKind.THINKING, text, signature=signature)
+    sealed = [message.get("encrypted_content"), *(one.get("data") for one in told)]
+    yield from (sealed_thinking(one) for one in sealed if isinstance(one, str) and one)
 
 
 def _calls(message: Mapping[str, Any], place: str, warnings: list[str]) -> Iterator[ContentBlock]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from context_gatekeeper.transcripts.exact_json import json_text
 from context_gatekeeper.transcripts.session_assembly import assemble_session
-from context_gatekeeper.transcripts.session_blocks import read_call, read_pieces, read_result
+from context_gatekeeper.transcripts.session_blocks import read_call, read_pieces, read_result, sealed_thinking
 from context_gatekeeper.transcripts.session_fields import as_count, as_name, read_time, read_usage
 from context_gatekeeper.transcripts.session_records import LogRecord, clip
 from context_gatekeeper.types import (
@@ -201,7 +201,7 @@ class _Rollout:
                 piece for key in ("summary", "content") for piece in read_pieces(payload.get(key), place, warnings)
             ]
             hidden = payload.get("encrypted_content")
-            sealed = (ContentBlock(BlockKind.THINKING, hidden),) if isinstance(hidden, str) else ()
+            sealed = (sealed_thinking(hidden),) if isinstance(hidden, str) else ()
             return (*(block for piece in pieces for block in piece.blocks), *sealed)
         if kind == "function_call":
             return (read_call(payload, "arguments", call_id, place, warnings, is_text=True),)

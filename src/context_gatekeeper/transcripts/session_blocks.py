@@ -6,6 +6,7 @@ APIs and of Anthropic's messages have types of different names, so that one tabl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +16,10 @@ from context_gatekeeper.transcripts.session_fields import as_name
 from context_gatekeeper.transcripts.session_records import clip
 from context_gatekeeper.types import BlockKind, ContentBlock
 
-__all__ = ["Piece", "read_call", "read_pieces", "read_result"]
+__all__ = ["Piece", "read_call", "read_pieces", "read_result", "sealed_thinking"]
 
-_DATA_ADDRESS = "data:"
+_DATA_ADDRESS, _IN_BASE64 = "data:", ";base64"
+_BASE64 = re.compile(r"[A-Za-z0-9+/=_\s-]*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,11 @@ def read_call(
     return ContentBlock(BlockKind.TOOL_CALL, text, as_name(call_id), name)
 
 
+def sealed_thinking(sealed: str) -> ContentBlock:
+    """Thinking that its provider alone can read."""
+    return ContentBlock(BlockKind.THINKING, hidden_chars=len(sealed), data=sealed)
+
+
 def _block(part: object, place: str, warnings: list[str]) -> ContentBlock:
     if isinstance(part, str):
         return ContentBlock(BlockKind.TEXT, part)
@@ -150,22 +157,42 @@ def _text_in(key: str, kind: BlockKind) -> Callable[[Mapping[str, Any]], Content
 
 
 def _image(part: Mapping[str, Any]) -> ContentBlock | None:
-    """An image by its data, of which only the length is kept, or by its address."""
+    """An image by its data or by its address."""
     for holder in (part.get("source"), part.get("image_url"), part):
         if isinstance(holder, str):
             return _image_at(holder)
         if isinstance(holder, dict):
             if isinstance(holder.get("data"), str):
-                return ContentBlock(BlockKind.IMAGE, hidden_chars=len(holder["data"]))
+                return _image_of(as_name(holder.get("media_type", holder.get("mimeType"))), holder["data"])
             if isinstance(holder.get("url"), str):
                 return _image_at(holder["url"])
     return None
 
 
-def _image_at(address: str) -> ContentBlock:
-    if address.startswith(_DATA_ADDRESS):
-        return ContentBlock(BlockKind.IMAGE, hidden_chars=len(address.partition(",")[2]))
+def _image_at(address: str) -> ContentBlock | None:
+    head, _, encoded = address.partition(",")
+    if head.startswith(_DATA_ADDRESS) and head.endswith(_IN_BASE64):
+        return _image_of(head[len(_DATA_ADDRESS) : -len(_IN_BASE64)], encoded)
     return ContentBlock(BlockKind.IMAGE, address)
+
+
+def _image_of(media_type: str, encoded: str) -> ContentBlock | None:
+    """None for data that are no base64: what may be a text is kept as one, without its secrets."""
+    if not _BASE64.fullmatch(encoded):
+        return None
+    return ContentBlock(BlockKind.IMAGE, hidden_chars=len(encoded), data=encoded, media_type=media_type)
+
+
+def _thinking(part: Mapping[str, Any]) -> ContentBlock | None:
+    text = part.get("thinking")
+    if not isinstance(text, str):
+        return None
+    return ContentBlock(BlockKind.THINKING, text, signature=as_name(part.get("signature")))
+
+
+def _sealed_thinking(part: Mapping[str, Any]) -> ContentBlock | None:
+    sealed = part.get("data")
+    return sealed_thinking(sealed) if isinstance(sealed, str) else None
 
 
 _READERS: Mapping[str, Callable[[Mapping[str, Any]], ContentBlock | None]] = {
@@ -173,8 +200,8 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], ContentBlock | None]] = {
     "input_text": _text_in("text", BlockKind.TEXT),
     "output_text": _text_in("text", BlockKind.TEXT),
     "refusal": _text_in("refusal", BlockKind.TEXT),
-    "thinking": _text_in("thinking", BlockKind.THINKING),
-    "redacted_thinking": _text_in("data", BlockKind.THINKING),
+    "thinking": _thinking,
+    "redacted_thinking": _sealed_thinking,
     "summary_text": _text_in("text", BlockKind.THINKING),
     "reasoning_text": _text_in("text", BlockKind.THINKING),
     "image": _image,
