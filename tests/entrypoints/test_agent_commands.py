@@ -399,7 +399,7 @@ def test_forgetting_asks_and_deletes_for_good(cgk: Runner) -> None:
     assert b"too slow" not in (cgk.folder / "pages.db").read_bytes()
 
 
-@pytest.mark.parametrize("part", ["fixing", "shop", "shop/fixin", "hop/fixing", "o"])
+@pytest.mark.parametrize("part", ["fixing", "shop", "shop/fix", "hop/fixing", "o"])
 def test_a_part_of_a_name_deletes_nothing(cgk: Runner, part: str) -> None:
     told = error_line(cgk("forget", part, "--yes"))
     assert "it is a part of a name alone; give the whole one: shop/fixing" in told
