@@ -15,21 +15,11 @@ from context_gatekeeper.errors import BudgetError, ConfigError, PageNotFoundErro
 from context_gatekeeper.stores import open_store
 from context_gatekeeper.transcripts.agent_sessions import read_sessions
 from context_gatekeeper.types import AgentSession, PageKind
-from tests.engine.agents import FIXING, SAMPLES, answered, call, gave, grown, returned, said, session, stored
+from tests.engine.agents import FIXING, SAMPLES, answered, grown, said, session, stored, two_tasks
 
 LONG = read_sessions(SAMPLES / "claude_code_session.jsonl.gz")[0]
 GOAL = "The order export of the bookshop loses no invoice row."
-TWO_TASKS = session(
-    said("Fix the order export of the bookshop in export.py please, it drops the last invoice row."),
-    answered(call("a", "Read", file_path="/srv/shop/export.py")),
-    returned(gave("a", "def export(): ...")),
-    answered("The loop stops one row early. We decided to keep the csv module."),
-    said("换个任务：给猫咪诊所写一份疫苗提醒邮件的模板。必须写上电话。"),
-    answered(call("b", "Write", file_path="/srv/clinic/mail.txt", content="亲爱的主人")),
-    returned(gave("b", "written")),
-    answered("写好了。"),
-    name="two",
-)
+TWO_TASKS = two_tasks(" We decided to keep the csv module.", "必须写上电话。", name="two")
 
 
 @pytest.fixture(params=["memory", "sqlite"])

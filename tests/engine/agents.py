@@ -55,6 +55,22 @@ def session(*messages: AgentMessage, name: str = "s", folder: str = "") -> Agent
     return AgentSession(name, "test", messages, working_folder=folder)
 
 
+def two_tasks(finding: str = "", rule: str = "", *more: AgentMessage, name: str = "s") -> AgentSession:
+    """One task in English and one in Chinese; ``finding`` and ``rule`` end their texts, ``more`` is of the first."""
+    return session(
+        said("Fix the order export of the bookshop in export.py please, it drops the last invoice row."),
+        answered(call("a", "Read", file_path="/srv/shop/export.py")),
+        returned(gave("a", "def export(): ...")),
+        *more,
+        answered(f"The loop stops one row early.{finding}"),
+        said(f"换个任务：给猫咪诊所写一份疫苗提醒邮件的模板。{rule}"),
+        answered(call("b", "Write", file_path="/srv/clinic/mail.txt", content="亲爱的主人")),
+        returned(gave("b", "written")),
+        answered("写好了。"),
+        name=name,
+    )
+
+
 def grown(first: AgentSession, *more: AgentMessage) -> AgentSession:
     return AgentSession(
         first.session_id, first.source, (*first.messages, *more), first.events, first.working_folder, first.warnings

@@ -15,19 +15,9 @@ from context_gatekeeper.errors import ConfigError, StoreBusyError
 from context_gatekeeper.stores import MemoryStore
 from context_gatekeeper.stores.sealed import Redactor, SpansInMemory
 from context_gatekeeper.types import AgentSession, Page, PageDraft, PageId, PageKind, Provenance
-from tests.engine.agents import FIXING, POOL, answered, call, gave, grown, returned, said, session, stored, take_in
+from tests.engine.agents import FIXING, POOL, answered, grown, said, session, stored, take_in, two_tasks
 
-TWO_TASKS = session(
-    said("Fix the order export of the bookshop in export.py please, it drops the last invoice row."),
-    answered(call("a", "Read", file_path="/srv/shop/export.py")),
-    returned(gave("a", "def export(): ...")),
-    answered("The loop stops one row early."),
-    said("换个任务：给猫咪诊所写一份疫苗提醒邮件的模板。"),
-    answered(call("b", "Write", file_path="/srv/clinic/mail.txt", content="亲爱的主人")),
-    returned(gave("b", "written")),
-    answered("写好了。"),
-    name="two",
-)
+TWO_TASKS = two_tasks(name="two")
 
 
 def book_of(store: MemoryStore, goals: Mapping[str, str] | None = None) -> CardBook:

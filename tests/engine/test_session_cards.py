@@ -13,7 +13,19 @@ from context_gatekeeper.engine.session_cards import (
 from context_gatekeeper.engine.task_labels import TaskLabels
 from context_gatekeeper.stores import MemoryStore
 from context_gatekeeper.types import AgentSession
-from tests.engine.agents import FIXING, answered, blocks_of, call, gave, returned, said, session, stored, take_in
+from tests.engine.agents import (
+    FIXING,
+    answered,
+    blocks_of,
+    call,
+    gave,
+    returned,
+    said,
+    session,
+    stored,
+    take_in,
+    two_tasks,
+)
 
 
 def cards_of(one: AgentSession) -> tuple[TaskCard, ...]:
@@ -42,16 +54,7 @@ def test_a_card_cites_blocks_by_the_numbers_of_their_short_handles() -> None:
 
 
 def test_each_task_has_its_card() -> None:
-    one = session(
-        said("Fix the order export of the bookshop in export.py please, it drops the last invoice row."),
-        answered(call("a", "Read", file_path="/srv/shop/export.py")),
-        returned(gave("a", "def export(): ...")),
-        answered("The loop stops one row early."),
-        said("换个任务：给猫咪诊所写一份疫苗提醒邮件的模板。"),
-        answered(call("b", "Write", file_path="/srv/clinic/mail.txt", content="亲爱的主人")),
-        returned(gave("b", "written")),
-        answered("写好了。"),
-    )
+    one = two_tasks()
     cards = cards_of(one)
     assert [card.task_id for card in cards] == ["t1", "t2"]
     assert [card.stretch for card in cards] == ["p0-p3", "p4-p7"]
@@ -69,22 +72,14 @@ def test_a_session_without_pages_has_no_cards() -> None:
 # -- one card over all tasks --------------------------------------------------------------------
 
 
-def two_tasks(rules: int = 30) -> AgentSession:
-    return session(
-        said("Fix the order export of the bookshop in export.py please, it drops the last invoice row."),
-        answered(call("a", "Read", file_path="/srv/shop/export.py")),
-        returned(gave("a", "def export(): ...")),
-        *(said(f"You must never change column number {number} of the invoices.") for number in range(rules)),
-        answered("The loop stops one row early."),
-        said("换个任务：给猫咪诊所写一份疫苗提醒邮件的模板。"),
-        answered(call("b", "Write", file_path="/srv/clinic/mail.txt", content="亲爱的主人")),
-        returned(gave("b", "written")),
-        answered("写好了。"),
-    )
+def with_rules(count: int = 30) -> AgentSession:
+    """Two tasks, in the first of which the user sets so many rules."""
+    rules = (said(f"You must never change column number {number} of the invoices.") for number in range(count))
+    return two_tasks("", "", *rules)
 
 
 def test_the_card_over_all_tasks_is_made_of_the_pages_and_not_of_the_tasks_cards() -> None:
-    one = two_tasks()
+    one = with_rules()
     store = MemoryStore()
     take_in(store, one)
     pages = stored(store, one.session_id)
@@ -103,7 +98,7 @@ def test_the_card_over_all_tasks_is_made_of_the_pages_and_not_of_the_tasks_cards
 
 
 def test_what_a_page_lost_is_not_kept_alive_by_a_card_over_cards() -> None:
-    one = two_tasks(1)
+    one = with_rules(1)
     store = MemoryStore()
     take_in(store, one)
     rule = next(page for page in stored(store) if "column number 0" in page.text)
@@ -118,7 +113,7 @@ def test_a_session_without_pages_has_no_card_over_all() -> None:
 
 
 def test_a_pinned_goal_stands_on_the_card_of_its_task_under_its_own_name() -> None:
-    one = two_tasks(0)
+    one = with_rules(0)
     store = MemoryStore()
     take_in(store, one)
     goals = {"g1": "Orders of the clinic are printed.", "g2": "The order export drops no invoice row."}
@@ -159,7 +154,7 @@ def test_the_card_of_the_running_task_is_that_of_the_stored_session() -> None:
 
 
 def test_asked_for_call_by_call_it_is_the_card_that_is_made_at_once() -> None:
-    one = two_tasks(3)
+    one = with_rules(3)
     labels = TaskLabels()
     cards = RunningCards(labels)
     assert cards.running({}) is None

@@ -11,7 +11,7 @@ from context_gatekeeper.core.card_records import CardEntry, CardField, CardSourc
 from context_gatekeeper.engine.agent_pages import block_places, page_message
 from context_gatekeeper.engine.ingest import FIRST_TASK
 from context_gatekeeper.engine.task_labels import TaskLabels
-from context_gatekeeper.types import AgentMessage, BlockKind, MessageRole, Page
+from context_gatekeeper.types import AgentMessage, BlockKind, ContentBlock, MessageRole, Page
 
 __all__ = ["RunningCards", "TaskCard", "card_sources", "session_card", "task_cards"]
 
@@ -141,18 +141,7 @@ class RunningCards:
         """Note the next message, after the labels took it in. O(its blocks)."""
         sources = self._turns.setdefault(max(self._labels.turn, 0), [])
         for number, block in enumerate(message.blocks, first_block):
-            source = CardSource(
-                number,
-                self._seq,
-                message.role,
-                block.kind,
-                block.text,
-                block.name,
-                block.call_id,
-                block.is_error,
-                message.origin,
-                message.time,
-            )
+            source = _source(number, self._seq, message, block, message.time)
             sources.append(source)
             if message.role is MessageRole.USER and block.kind is BlockKind.TEXT:
                 self._users.add(source)
@@ -227,15 +216,19 @@ def _by_task(pages: Iterable[Page], labels: TaskLabels) -> dict[str, list[Page]]
 def _sources(page: Page, message: AgentMessage) -> Iterator[CardSource]:
     for place in block_places(page):
         block = place.block
-        yield CardSource(
-            place.number,
-            page.ordinal,
-            message.role,
-            block.kind,
-            block.text,
-            block.name,
-            block.call_id,
-            block.is_error,
-            message.origin,
-            page.time,
-        )
+        yield _source(place.number, page.ordinal, message, block, page.time)
+
+
+def _source(number: int, seq: int, message: AgentMessage, block: ContentBlock, time: float | None) -> CardSource:
+    return CardSource(
+        number,
+        seq,
+        message.role,
+        block.kind,
+        block.text,
+        block.name,
+        block.call_id,
+        block.is_error,
+        message.origin,
+        time,
+    )
