@@ -28,10 +28,11 @@ help:
 demo: $(BASE)
 	$(VENV)/bin/cgk demo
 
-# What the tests run under; `make coverage` sets it.
+# What the tests run under, and which of them; `make coverage` sets both.
 UNDER :=
+TESTS :=
 test: $(DEV)
-	$(PYTHON) $(UNDER) -m pytest
+	$(strip $(PYTHON) $(UNDER) -m pytest $(TESTS))
 
 # All tests run once, under coverage. They come last, so that their closing line is nearly the last to be read.
 check: format lint types layers spelling docs coverage
@@ -57,9 +58,15 @@ docs: $(DEV)
 docs-write: $(DEV)
 	$(PYTHON) -m cogapp -r -P docs/*.md
 
+# Two halves side by side, on two cores: what starts processes of its own, and everything else.
+APART := tests/entrypoints tests/stores tests/docs tests/benchmarks tests/evals
+UNDER_COVERAGE := --no-print-directory test UNDER="-m coverage run"
+
 coverage: $(DEV)
 	$(PYTHON) -m coverage erase
-	@$(MAKE) --no-print-directory test UNDER="-m coverage run"
+	@$(MAKE) $(UNDER_COVERAGE) TESTS="$(APART)" >.coverage_apart.log 2>&1 & apart=$$!; status=0; \
+	$(MAKE) $(UNDER_COVERAGE) TESTS="tests $(APART:%=--ignore=%)" || status=1; \
+	wait $$apart || status=1; cat .coverage_apart.log; exit $$status
 	@$(PYTHON) -m coverage combine --quiet
 	@$(PYTHON) -m coverage json --quiet
 	@$(PYTHON) scripts/check_coverage.py .coverage_report.json
