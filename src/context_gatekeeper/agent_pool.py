@@ -38,7 +38,7 @@ from context_gatekeeper.engine.card_notes import cards_session
 from context_gatekeeper.engine.card_pages import CardBook
 from context_gatekeeper.engine.events import EventFeed
 from context_gatekeeper.engine.expanding import Expander, Expansion, Wanted
-from context_gatekeeper.engine.forgetting import Forgetting
+from context_gatekeeper.engine.forgetting import Forgetting, forgotten_pages
 from context_gatekeeper.engine.goals import Goal, GoalBook, Pin
 from context_gatekeeper.engine.importing import ImportResult, SessionImporter, owned_name
 from context_gatekeeper.engine.owner_view import OwnerView, SessionFacts
@@ -346,6 +346,7 @@ class AgentPool:
             for info in sessions:
                 facts, pages = self._session(info.name)
                 totals.add(pages, facts.working_folder)
+            totals.deleted = forgotten_pages(self._store, self._pool, self._owner)  # of sessions that are gone too
             goals = [goal for goal in self._goals.goals() if not goal.is_done]
             pins = self._goals.pins()
             resident = sum(goal.tokens for goal in goals) + sum(pin.tokens for pin in pins)

@@ -4,6 +4,7 @@ Every error names the thing, the cause and the next step::
 
     GatekeeperError
     +-- ConfigError(ValueError)            an argument or setting cannot be used
+    |   +-- NoSessionError                 a file that can be read holds no session of an agent
     +-- BudgetError(ValueError)            a token budget cannot be met
     +-- StoreError                         the pool file or server failed
     |   +-- StoreVersionError              made by a newer release
@@ -23,6 +24,7 @@ __all__ = [
     "BudgetError",
     "ConfigError",
     "GatekeeperError",
+    "NoSessionError",
     "PageNotFoundError",
     "StoreBusyError",
     "StoreDamagedError",
@@ -52,6 +54,10 @@ class GatekeeperError(Exception):
 
 class ConfigError(GatekeeperError, ValueError):
     """An argument or setting cannot be used."""
+
+
+class NoSessionError(ConfigError):
+    """A file that can be read holds no session of an agent: it is empty, or has other records alone."""
 
 
 class BudgetError(GatekeeperError, ValueError):

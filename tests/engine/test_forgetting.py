@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_gatekeeper.agent_pool import AgentPool
-from context_gatekeeper.engine.forgetting import FORGOTTEN_SESSION, Forgetting, read_forgotten
+from context_gatekeeper.engine.forgetting import FORGOTTEN_SESSION, Forgetting, forgotten_pages, read_forgotten
 from context_gatekeeper.stores import MemoryStore
 from context_gatekeeper.stores.sealed import SealedSpans
 from context_gatekeeper.stores.sqlite import SqliteStore
@@ -285,3 +285,12 @@ def test_the_note_of_what_was_deleted_holds_counts_and_no_words() -> None:
     assert {ordinal: held.blocks for ordinal, held in known.pages.items()} == {0: 1, 1: 0, 2: 1, 3: 4}
     (noted,) = store.settings(POOL, FORGOTTEN_SESSION).values()
     assert noted == '["", {"0": [1, null], "1": [0, null], "2": [1, null], "3": [4, null]}]'
+
+
+def test_deleted_pages_are_counted_for_their_owner_alone_and_empty_sides_are_none() -> None:
+    store = MemoryStore()
+    take_in(store, FIXING)
+    pages = stored(store, "shop/fixing")
+    assert forgotten_pages(store, POOL, "") == 0
+    Forgetting(store, POOL, lambda _: None).forget("", pages=pages[:4])
+    assert (forgotten_pages(store, POOL, ""), forgotten_pages(store, POOL, "bob")) == (3, 0)

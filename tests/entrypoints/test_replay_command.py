@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from context_gatekeeper.replay.axes import short_number
 from tests.entrypoints.running import ROOT, OnTerminal, cgk_json, error_line, run_cgk
 
 SESSION = ROOT / "tests" / "data" / "agents" / "claude_code_session.jsonl.gz"
@@ -59,6 +60,34 @@ def test_the_comparison_has_a_row_for_each_policy_and_a_plot_in_plain_characters
     assert "prompt tokens of a call" in shown.stdout
     assert "a append-only   b mask-60k   c clairvoyant-seen   * several" in shown.stdout
     assert "first token  estimated" in shown.stdout
+
+
+def test_the_bills_stand_in_the_table_or_on_a_narrow_terminal_below(tmp_path: Path) -> None:
+    sessions = write_sessions(tmp_path / "one.jsonl", made_session("one", 30))
+    arguments = ("replay", sessions, "--policy", "ours,ours-frugal,auto-compact-160k", "--plot", "none")
+    units = {name: one["billed_units"] for name, one in cgk_json(tmp_path, *arguments)["policies"].items()}
+    shown = run_cgk(tmp_path, *arguments).stdout
+    assert [cell.strip() for cell in shown.splitlines()[2].split("|")][1:4] == ["policy", "cheaper", "bill"]
+    assert f" {short_number(units['append-only'])} |" in shown
+    with OnTerminal(tmp_path, *arguments, env={"COLUMNS": "80"}) as terminal:
+        assert terminal.end() == 0
+    best = min(("ours", "ours-frugal"), key=units.__getitem__)
+    line = f"bill: append-only {short_number(units['append-only'])}, {best} {short_number(units[best])}"
+    assert line in terminal.shown.splitlines()
+
+
+def test_short_sessions_were_left_alone_on_purpose_and_it_says_so(tmp_path: Path) -> None:
+    sessions = write_sessions(tmp_path / "two.jsonl", made_session("short", 2), made_session("longer", 9))
+    told = "ours left 1 of 2 sessions alone on purpose: too short for a rewrite to pay"
+    assert told in run_cgk(tmp_path, "replay", sessions, "--policy", "ours").stdout.splitlines()
+    assert "alone on purpose" not in run_cgk(tmp_path, "replay", sessions, *FEW).stdout
+
+
+def test_prices_without_a_cache_are_compared_with_no_perfect_cache(tmp_path: Path) -> None:
+    sessions = write_sessions(tmp_path / "one.jsonl", made_session("one", 2))
+    shown = [run_cgk(tmp_path, "replay", sessions, *FEW, "--prices", name).stdout for name in ("openai", "none")]
+    assert ["with a perfect cache" in text for text in shown] == [True, False]
+    assert ["all that was said, without a cache" in text for text in shown] == [False, True]
 
 
 def test_the_defaults_are_the_main_policies_and_the_longest_session(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.replay.catalogue import POLICY_NAMES
 from context_gatekeeper.replay.page import check_page_place, page_text, write_page
 from context_gatekeeper.replay.page_style import LINE_CLASSES, STYLE
-from context_gatekeeper.replay.report import ReplayReport, ReplaySettings, replay_files
+from context_gatekeeper.replay.report import DEFAULT_POLICIES, ReplayReport, ReplaySettings, replay_files
 from tests.replay.scripted import reading_session, session_of
 
 NASTY_ID = "<script>alert(1)</script>\u202e\udc80\x07" + "long" * 60
@@ -104,6 +105,25 @@ def test_it_shows_policies_charts_and_what_they_mean() -> None:
     assert reader.tags.count("details") == 2
     assert sum(tag == "polyline" for tag in reader.tags) == 2 * 2 * len(report().sessions)
     assert any("an estimate" in one for one in texts)
+
+
+def test_its_figures_have_the_names_that_the_terminal_shows() -> None:
+    texts = set(read(page_text(report())).texts)
+    names = {"policy", "cheaper", "bill", "faults", "coverage", "prompt", "first token"}
+    assert names | {"worst", "most faults", "by lines", "extra", "cached", "late"} <= texts
+    assert not {"faulting calls", "exact lines", "late calls", "mean prompt"} & texts
+
+
+def test_every_policy_has_a_look_of_its_own_and_those_shown_by_default_a_colour() -> None:
+    looks = dict(zip(POLICY_NAMES, LINE_CLASSES, strict=False))
+    assert len(set(looks.values())) == len(POLICY_NAMES)
+    assert len({looks[name].split()[0] for name in DEFAULT_POLICIES}) == len(DEFAULT_POLICIES)
+
+
+def test_prices_without_a_cache_promise_none() -> None:
+    told = {name: " ".join(read(page_text(report(prices=name))).texts) for name in ("openai", "none")}
+    assert "a perfect prompt cache" in told["openai"]
+    assert "a perfect prompt cache" not in told["none"]
 
 
 def test_knobs_that_were_set_are_told() -> None:

@@ -11,7 +11,9 @@ import pytest
 from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.replay.catalogue import POLICY_NAMES, policy_makers
+from context_gatekeeper.replay.figures import SessionFigures
 from context_gatekeeper.replay.report import DEFAULT_POLICIES, ReplayReport, ReplaySettings, replay_files
+from tests.engine.agents import answered, said
 from tests.replay.scripted import reading_session, session_of
 
 POLICY_KEYS = {
@@ -136,6 +138,20 @@ def test_the_knob_of_our_policies_can_be_set(knob: dict[str, float]) -> None:
 def test_the_resident_part_can_be_that_of_the_log() -> None:
     logged, none = replayed(resident_tokens=None).figures(), replayed(resident_tokens=0).figures()
     assert logged["append-only"]["mean_prompt_tokens"] == none["append-only"]["mean_prompt_tokens"]
+
+
+def test_sessions_that_ours_sent_unchanged_are_counted_where_ours_was_replayed() -> None:
+    short = session_of(said("Count."), answered("One."), name="short")
+    listed = [[short, reading_session(3)]]
+    base, ours = SessionFigures("a"), SessionFigures("a")
+    report = ReplayReport(ReplaySettings(), {"append-only": [base], "ours": [ours]})
+    assert report.left_alone() == 1, "nothing billed, nothing changed"
+    for units, epochs, expected in ((100.0, 0, 1), (99.6, 0, 1), (98.0, 0, 0), (100.0, 1, 0)):
+        base.bill.units, ours.bill.units, ours.epochs = 100.0, units, epochs
+        assert report.left_alone() == expected
+    assert replay_files(listed, ReplaySettings(policies=("ours",))).left_alone() >= 1
+    assert replay_files(listed, ReplaySettings(policies=("mask-60k",))).left_alone() == 0
+    assert ReplayReport(ReplaySettings()).left_alone() == 0
 
 
 def test_real_gaps_are_asked_for() -> None:

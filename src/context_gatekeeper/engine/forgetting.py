@@ -15,11 +15,12 @@ from hashlib import sha256
 
 from context_gatekeeper.core.redact import PLACEHOLDER_START
 from context_gatekeeper.engine.agent_pages import continued_page, page_blocks
+from context_gatekeeper.engine.card_notes import carded_session
 from context_gatekeeper.engine.ingest import HeldBlocks
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.types import Page, PageId, PageLabels
 
-__all__ = ["FORGOTTEN_SESSION", "Forgetting", "Forgotten", "read_forgotten"]
+__all__ = ["FORGOTTEN_SESSION", "Forgetting", "Forgotten", "forgotten_pages", "read_forgotten"]
 
 FORGOTTEN_SESSION = "cgk:forgotten"
 """Holds notes alone."""
@@ -44,6 +45,22 @@ def read_forgotten(store: PageStore, pool: str, session: str) -> Forgotten | Non
         return None
     owner, pages = json.loads(noted)
     return Forgotten(owner, {int(ordinal): HeldBlocks(*held) for ordinal, held in pages.items()})
+
+
+def forgotten_pages(store: PageStore, pool: str, owner: str) -> int:
+    """Pages that the owner deleted through `Forgetting`, of sessions that are gone too; cards are not counted.
+
+    A page counts that held something; the pieces of one message are one.
+    """
+    noted = store.settings(pool, FORGOTTEN_SESSION)
+    sessions = (key.removeprefix(f"{_HELD} ") for key in noted if key.startswith(f"{_HELD} "))
+    known = (read_forgotten(store, pool, name) for name in sessions if carded_session(name) == name)
+    return sum(
+        held.blocks > 0 and held.continues is None
+        for one in known
+        if one is not None and one.owner == owner
+        for held in one.pages.values()
+    )
 
 
 class Forgetting:

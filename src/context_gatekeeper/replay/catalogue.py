@@ -22,7 +22,7 @@ from context_gatekeeper.replay.reselect import Reselect
 from context_gatekeeper.replay.run import PolicyMaker
 from context_gatekeeper.types import AgentSession
 
-__all__ = ["POLICY_NAMES", "policy_makers"]
+__all__ = ["OUR_POLICIES", "POLICY_NAMES", "policy_makers"]
 
 _OURS = {"ours": OURS, "ours-frugal": OURS_FRUGAL, "ours-careful": OURS_CAREFUL}
 _FIXED: dict[str, PolicyMaker] = {
@@ -36,6 +36,7 @@ _FIXED: dict[str, PolicyMaker] = {
     "reselect": lambda log, _resident: Reselect(log),
 }
 _BOUNDS = {"clairvoyant-seen": True, "clairvoyant-exact": False}
+OUR_POLICIES = tuple(_OURS)
 POLICY_NAMES = (*_FIXED, *_OURS, *_BOUNDS)
 """In the order in which they are reported."""
 

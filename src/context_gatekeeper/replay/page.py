@@ -19,6 +19,7 @@ from typing import Any
 
 from context_gatekeeper.core.economics import PRICES_AS_OF
 from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.replay.axes import short_number
 from context_gatekeeper.replay.catalogue import POLICY_NAMES
 from context_gatekeeper.replay.charts import call_chart, point_chart
 from context_gatekeeper.replay.page_style import LINE_CLASSES, STYLE
@@ -157,7 +158,7 @@ def _facts(report: ReplayReport, result: Mapping[str, Any]) -> str:
         "cold cache": f"gaps over {prices.ttl_seconds:g} s" if settings.uses_gaps else "at a session's first call only",
         "handles that gave the original bytes": _percent(result["expand_exact"]),
         "prefix breaks outside epochs": str(result["prefix_breaks_outside_epochs"]),
-        "card entries not verbatim": str(result["unverifiable_card_entries"]),
+        "card entries and kept lines not verbatim": str(result["unverifiable_card_entries"]),
     }
     if settings.fault_price is not None:
         pairs["fault price"] = f"{settings.fault_price:g}"
@@ -169,21 +170,22 @@ def _facts(report: ReplayReport, result: Mapping[str, Any]) -> str:
 
 _POLICY_HEADER = (
     "policy",
-    "times cheaper",
-    "mean prompt",
+    "cheaper",
+    "bill",
+    "prompt",
     "prompt to output",
-    "cache reads",
+    "cached",
     "first token",
     "95 of 100",
-    "faulting calls",
-    "words counted",
-    "exact lines",
+    "faults",
+    "by words",
+    "by lines",
     "coverage",
-    "extra calls",
+    "extra",
     "epochs",
-    "late calls",
-    "worst cheaper",
-    "worst faults",
+    "late",
+    "worst",
+    "most faults",
 )
 
 
@@ -195,6 +197,7 @@ def _policy_table(policies: Mapping[str, Mapping[str, Any]], classes: Mapping[st
             [
                 f"{_swatch(classes[name])}{escape(name)}",
                 _times(figures["billed_vs_append_only"]),
+                short_number(figures["billed_units"]),
                 _number(figures["mean_prompt_tokens"], ",.0f"),
                 _number(figures["prompt_completion_ratio"], ",.0f"),
                 _percent(figures["cache_read_share"]),
@@ -275,16 +278,25 @@ def _session_charts(report: ReplayReport, classes: Mapping[str, str]) -> str:
 
 def _notes(report: ReplayReport) -> str:
     rate = f"{report.settings.prefill_rate:,.0f}"
+    has_cache = report.settings.price_profile.has_cache
+    cache = "a perfect prompt cache" if has_cache else "no prompt cache"
     notes = {
-        "times cheaper": "the bill of append-only over that of the policy. Append-only sends everything, with an "
-        "unlimited window and a perfect prompt cache.",
-        "faulting calls": "the model quoted an exact line, identifier, path or number that had stood earlier in the "
-        "session and stood nowhere in its prompt. Each is charged: one more call at the whole prompt, and the page.",
-        "words counted": "the same where a bare word in a digest counts as being there.",
-        "exact lines": "faults by lines alone.",
+        "cheaper": "times: the bill of append-only over that of the policy. Append-only sends everything, with an "
+        f"unlimited window and {cache}.",
+        "bill": "in units of one plain input token.",
+        "prompt": "mean tokens, resident part included.",
+        "cached": f"share of the prompt tokens that {'were' if has_cache else 'could be'} read from the cache.",
+        "faults": "calls in which the model quoted an exact line, identifier, path or number that had stood earlier "
+        "in the session and stood nowhere in its prompt. Each is charged: one more call at the whole prompt, and "
+        "the page.",
+        "by words": "the same where a bare word in a digest counts as being there.",
+        "by lines": "faults by a whole line.",
+        "coverage": "share of what was quoted that was there.",
+        "extra": "calls to fetch what was missed, or to write a summary.",
         "first token": f"an estimate: uncached tokens at {rate} a second; no queue, no network.",
-        "late calls": "billed units of calls 196 to 205 over those of calls 5 to 7, in sessions of 205 or more.",
-        "worst": "the session with the lowest times cheaper, and the one with the highest share of faulting calls.",
+        "late": "billed units of calls 196 to 205 over those of calls 5 to 7, in sessions of 205 or more.",
+        "worst": "cheaper, for the session that gains least.",
+        "most faults": "for the session with the highest share.",
         "clairvoyant": "these know what will be quoted: bounds that nothing that runs can reach.",
         "a replay": "tells what a recorded session would have cost, not what a live agent would have done otherwise.",
     }

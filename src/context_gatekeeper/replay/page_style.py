@@ -10,7 +10,7 @@ LINE_CLASSES = (
     "error dash",
     "warn",
     "warn dash",
-    "warn dots",
+    "error dots",
     "debug",
     "debug dash",
     "accent thick",
@@ -43,10 +43,10 @@ h1 { font-size: 1.15rem; margin-top: 0; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1.5rem; margin: 0; }
 dt { color: var(--quiet); }
 dd { margin: 0; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; white-space: nowrap; }
-th, td { border-bottom: 1px solid var(--rule); padding: .2rem .5rem; text-align: right; }
-th { color: var(--quiet); font-weight: 400; vertical-align: bottom; white-space: normal; min-width: 4rem; }
+.wide { max-width: 100%; overflow-x: auto; }
+table { border-collapse: collapse; font-size: 12px; white-space: nowrap; }
+th, td { border-bottom: 1px solid var(--rule); padding: .2rem .3rem; text-align: right; }
+th { color: var(--quiet); font-weight: 400; vertical-align: bottom; white-space: normal; }
 th:first-child, td:first-child { padding-left: 0; text-align: left; }
 td:first-child { white-space: nowrap; }
 details { border-bottom: 1px solid var(--rule); padding: .4rem 0; }
@@ -66,7 +66,9 @@ svg .mark.x { text-anchor: middle; }
 .line.thick { stroke-width: 2.5; }
 .line.dash { stroke-dasharray: 6 3; }
 .line.dots { stroke-dasharray: 2 3; }
-.point { fill: var(--look); }
+.point { fill: var(--look); stroke: var(--look); stroke-width: 1.5; }
+.point.dash, .point.dots { fill: var(--page); }
+.point.dots { stroke-dasharray: 2 1.5; }
 .normal { --look: var(--normal); }
 .highlight { --look: var(--highlight); }
 .warn { --look: var(--warn); }

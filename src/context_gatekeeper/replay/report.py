@@ -8,7 +8,7 @@ from typing import Any
 
 from context_gatekeeper.core.economics import PRICES, PRICES_AS_OF, PriceProfile
 from context_gatekeeper.errors import ConfigError
-from context_gatekeeper.replay.catalogue import POLICY_NAMES, policy_makers
+from context_gatekeeper.replay.catalogue import OUR_POLICIES, POLICY_NAMES, policy_makers
 from context_gatekeeper.replay.checks import SessionChecks, SessionInPool, check_session
 from context_gatekeeper.replay.figures import SessionFigures, first_token_seconds, policy_figures
 from context_gatekeeper.replay.policies import Ours
@@ -28,6 +28,7 @@ DEFAULT_POLICIES = (APPEND_ONLY, "mask-60k", "auto-compact-160k", "slim-2k", "ou
 """Shown unless others are named: the reference, the rivals, ours, the bound."""
 _NAMED_SESSIONS = 5
 """Of those that a message offers."""
+_RATIO_DIGITS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,18 @@ class ReplayReport:
             for name, listed in self.sessions.items()
         }
 
+    def left_alone(self) -> int:
+        """Sessions that each of our policies sent as append-only would: no rewrite, and the same bill to 1 in 100."""
+        reference = self.sessions.get(APPEND_ONLY, [])
+        ours = [self.sessions[name] for name in OUR_POLICIES if name in self.sessions]
+        return sum(
+            all(
+                not one.epochs and round(_ratio(base.bill.units, one.bill.units), _RATIO_DIGITS) == 1
+                for one in (listed[place] for listed in ours)
+            )
+            for place, base in enumerate(reference if ours else [])
+        )
+
     def place_of(self, session_id: str | None = None) -> int:
         """Place of a session in the lists of figures; None for the one with most calls, the first of equals.
 
@@ -144,6 +157,10 @@ class ReplayReport:
             "unverifiable_card_entries": self.checks.unverifiable_card_entries,
             "card_entries": self.checks.card_entries,
         }
+
+
+def _ratio(base: float, units: float) -> float:
+    return base / units if units else 1.0
 
 
 def replay_files(

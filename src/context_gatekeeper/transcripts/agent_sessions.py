@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.errors import NoSessionError
 from context_gatekeeper.transcripts.agent_openai import is_message_list, read_openai
 from context_gatekeeper.transcripts.agents_jsonl import read_agents
 from context_gatekeeper.transcripts.claude_code import read_claude
@@ -39,14 +39,14 @@ def read_sessions(path: str | os.PathLike[str]) -> list[AgentSession]:
     concerns the whole file stands with its first session.
 
     Raises:
-        ConfigError: the file cannot be opened, is empty, holds more than 2 GiB inflated, or is of
-            none of these formats.
+        NoSessionError: the file is empty, or of none of these formats.
+        ConfigError: it cannot be opened, holds more than 2 GiB inflated, or no JSON.
     """
     place = Path(path)
     records, warnings = read_records(place)
     read = next((read for record in records if (read := _reader(record.value)) is not None), None)
     if read is None:
-        raise ConfigError(str(place), "no record of it is one of an agent's session", KNOWN_FORMATS)
+        raise NoSessionError(str(place), "no record of it is one of an agent's session", KNOWN_FORMATS)
     first, *others = read(records, warnings)
     return [replace(first, warnings=(*warnings, *first.warnings)), *others]
 

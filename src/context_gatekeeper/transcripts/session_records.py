@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.errors import ConfigError, NoSessionError
 from context_gatekeeper.transcripts.exact_json import load_exact
 from context_gatekeeper.transcripts.file_content import FileContent, read_content
 
@@ -62,8 +62,8 @@ def read_records(path: Path) -> tuple[list[LogRecord], list[str]]:
     lost; NaN and Infinity are taken as numbers; all others keep their digits (`exact_json`).
 
     Raises:
-        ConfigError: the file cannot be opened, is empty or damaged before its first line ends, or holds no JSON
-            object or list.
+        NoSessionError: it is empty.
+        ConfigError: the file cannot be opened, is damaged before its first line ends, or holds no JSON object or list.
     """
 
     def refuse(cause: str, next_step: str) -> ConfigError:
@@ -73,7 +73,7 @@ def read_records(path: Path) -> tuple[list[LogRecord], list[str]]:
     data, warnings = _before_damage(content, refuse) if content.damage else (content.data, [])
     lines = list(_lines(data))
     if not lines:
-        raise refuse("it is empty", KNOWN_FORMATS)
+        raise NoSessionError(str(path), "it is empty", KNOWN_FORMATS)
     is_whole = data.endswith(b"\n")
     parsed = [_parse(raw, f"line {number}") for number, raw in lines]
     if not isinstance(parsed[0].value, dict | list):

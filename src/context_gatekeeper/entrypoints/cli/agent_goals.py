@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from context_gatekeeper.agent_pool import RESIDENT_TOKENS, AgentPool
-from context_gatekeeper.entrypoints.cli.agent_store import open_pool, session_named
+from context_gatekeeper.entrypoints.cli.agent_store import open_pool, session_for
 from context_gatekeeper.entrypoints.cli.face import Face
-from context_gatekeeper.entrypoints.cli.terminal import Tint, clipped, columns_for, one_line, pipe_table, say
+from context_gatekeeper.entrypoints.cli.terminal import (
+    Tint,
+    clipped,
+    columns_for,
+    fitted_table,
+    one_line,
+    pipe_table,
+    say,
+)
 
 __all__ = ["run_finish_goal", "run_goals", "run_pin", "run_pins", "run_set_goal"]
 
@@ -57,15 +65,15 @@ def run_pins(face: Face, store: str | None) -> None:
     if face.as_json:
         face.print_json({"pins": [pin.to_dict() for pin in pins], "resident_tokens": resident})
         return
-    columns = columns_for(_TEXT_COLUMNS, beside=_BESIDE_TEXT)
-    rows = [(pin.handle, pin.tokens, clipped(pin.text, columns)) for pin in pins]
-    face.print_lines([*pipe_table(("pin", "tokens", "text"), rows, right="lrl"), "", _room(resident)])
+    rows = [(pin.handle, pin.tokens, clipped(pin.text, _TEXT_COLUMNS)) for pin in pins]
+    table = fitted_table(("pin", "tokens", "text"), rows, right="lrl", gives={"pin": 30, "text": 12}, ends=("pin",))
+    face.print_lines([*table, "", _room(resident)])
 
 
 def run_pin(face: Face, handle: str, store: str | None, session: str | None, *, removes: bool) -> None:
     """Pin a page or a piece of one, or take the pin away."""
     with open_pool(face, store) as pool:
-        named = None if session is None else session_named(pool, session)
+        named = session_for(pool, handle, session)
         if removes:
             pool.unpin(handle, session=named)
             told, shown = {"removed": handle}, f"{one_line(handle)} is not pinned any more"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import click
@@ -12,9 +13,9 @@ from context_gatekeeper.agent_pool import AgentPool, ImportResult
 from context_gatekeeper.core.handles import parse_handle
 from context_gatekeeper.entrypoints.cli.agent_store import counted, long_work, open_pool, session_named
 from context_gatekeeper.entrypoints.cli.face import Face
+from context_gatekeeper.entrypoints.cli.session_files import SessionFiles
 from context_gatekeeper.entrypoints.cli.terminal import Tint, clipped, columns_for, one_line, pipe_table, say
 from context_gatekeeper.errors import ConfigError, GatekeeperError
-from context_gatekeeper.transcripts.agent_sessions import read_sessions
 
 __all__ = ["run_forget", "run_import"]
 
@@ -27,11 +28,12 @@ def run_import(face: Face, files: Sequence[str], store: str | None, redaction: s
     """Take every session of the files in, file by file; what was taken in before an error stays."""
     results: list[ImportResult] = []
     error = ""
-    first = read_sessions(files[0])  # before a store is made for it
+    source = SessionFiles(face, files)
+    listed = iter(source)
+    first = next(listed)  # before a store is made for it
     with open_pool(face, store, makes=not dry_run, dry_run=dry_run, redaction=redaction) as pool:
         try:
-            for number, file in enumerate(files):
-                sessions = read_sessions(file) if number else first
+            for file, sessions in chain((first,), listed):
                 with long_work(face, f"import {one_line(file)}", len(sessions)) as on_session:
                     for session in sessions:
                         results.append(pool.import_session(session, dry_run=dry_run))
@@ -42,18 +44,19 @@ def run_import(face: Face, files: Sequence[str], store: str | None, redaction: s
             raise
         finally:
             if face.as_json:
-                face.print_json(_told(results, error, dry_run=dry_run))
+                face.print_json(_told(results, source.skipped, error, dry_run=dry_run))
             elif results:
                 face.print_lines(_lines(face, results, dry_run=dry_run))
 
 
-def _told(results: Sequence[ImportResult], error: str, *, dry_run: bool) -> dict[str, Any]:
+def _told(results: Sequence[ImportResult], skipped: Sequence[str], error: str, *, dry_run: bool) -> dict[str, Any]:
     """What came in, and why no more did."""
     told = {
         "dry_run": dry_run,
         "added_pages": sum(result.added_pages for result in results),
         "known_pages": sum(result.known_pages for result in results),
         "sessions": [result.to_dict() for result in results],
+        "skipped": list(skipped),
     }
     return told | ({"error": error} if error else {})
 

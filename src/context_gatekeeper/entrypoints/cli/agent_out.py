@@ -7,7 +7,7 @@ import sys
 from time import time
 
 from context_gatekeeper.agent_pool import MOST_RECALLED_PAGES, Expansion
-from context_gatekeeper.entrypoints.cli.agent_store import open_pool, range_of, session_named
+from context_gatekeeper.entrypoints.cli.agent_store import open_pool, range_of, session_for, session_named
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.terminal import (
     OutputClosedError,
@@ -37,7 +37,7 @@ def run_expand(
     with open_pool(face, store) as pool:
         expansion = pool.expand(
             handle,
-            session=None if session is None else session_named(pool, session),
+            session=session_for(pool, handle, session),
             lines=range_of("--lines", lines),
             characters=range_of("--chars", chars),
             pattern=pattern,

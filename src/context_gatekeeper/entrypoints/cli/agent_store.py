@@ -13,10 +13,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from context_gatekeeper.agent_pool import AgentPool
 from context_gatekeeper.config import default_store
+from context_gatekeeper.core.block_handles import parse_block_handle
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.errors import ConfigError
 
-__all__ = ["counted", "long_work", "open_pool", "range_of", "session_named"]
+__all__ = ["counted", "long_work", "open_pool", "range_of", "session_for", "session_named"]
 
 _SHOWN_SESSIONS = 5
 _MEMORY = frozenset(("memory:", ":memory:"))
@@ -71,6 +72,24 @@ def session_named(pool: AgentPool, name: str, *, is_whole: bool = False) -> str:
         raise ConfigError(f"session {name[:80]!a}", "it is a part of a name alone", f"give the whole one: {some}")
     cause = f"{len(near)} sessions have it in their names" if near else "the pool has no such agent session"
     raise ConfigError(f"session {name[:80]!a}", cause, f"take one of {some}" if some else "import one: cgk import FILE")
+
+
+def session_for(pool: AgentPool, handle: str, name: str | None) -> str | None:
+    """The session that a handle's blocks are looked up in: the one named; None where the pool can tell by itself.
+
+    Raises:
+        ConfigError: as `session_named`; or a short handle, no name and several sessions.
+    """
+    if name is not None:
+        return session_named(pool, name)
+    names = [info.name for info in pool.sessions()] if parse_block_handle(handle) is not None else []
+    if len(names) > 1:
+        raise ConfigError(
+            f"handle {handle!a}",
+            f"it names a block of a session, and the pool has {len(names)} sessions",
+            f"add --session NAME with one of {', '.join(names[:_SHOWN_SESSIONS])}",
+        )
+    return None
 
 
 def range_of(option: str, value: str | None) -> tuple[int, int | None] | None:

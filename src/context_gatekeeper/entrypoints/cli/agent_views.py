@@ -11,8 +11,8 @@ from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.terminal import (
     Tint,
     clipped,
-    columns_for,
     facts,
+    fitted_table,
     one_line,
     pipe_table,
     printable,
@@ -25,8 +25,10 @@ __all__ = ["INSPECT_SECTIONS", "run_cards", "run_inspect", "run_pages", "run_sta
 
 Section = tuple[str, Any, list[str]]
 """Name, JSON-ready value, and lines of one part of `inspect`."""
-_TEXT_COLUMNS, _BESIDE_TEXT = 48, 110
+_TEXT_COLUMNS = 48
 _PATH_COLUMNS = 40
+_PAGE_LEAST = {"tool or file": 14, "begins with": 12}
+"""Columns that cells of `cgk pages` keep on a narrow terminal."""
 _LEAST_CARD_TOKENS = 40
 
 
@@ -39,7 +41,6 @@ def run_pages(face: Face, session: str, store: str | None, kind: str | None) -> 
     if face.as_json:
         face.print_json({"session": name, "pages": [page.to_dict() for page in pages]})
         return
-    columns = columns_for(_TEXT_COLUMNS, beside=_BESIDE_TEXT)
     rows = [
         (
             page.blocks or "-",
@@ -49,12 +50,14 @@ def run_pages(face: Face, session: str, store: str | None, kind: str | None) -> 
             page.tokens,
             page.handle,
             _marks(page),
-            clipped(page.head, columns),
+            clipped(page.head, _TEXT_COLUMNS),
         )
         for page in pages
     ]
     header = ("blocks", "kind", "from", "tool or file", "tokens", "handle", "marks", "begins with")
-    face.print_lines([face.paint(one_line(name), Tint.HIGHLIGHT), "", *pipe_table(header, rows, right="llllrlll")])
+    drops = ("from", "begins with", "marks")
+    table = fitted_table(header, rows, right="llllrlll", gives=_PAGE_LEAST, drops=drops, ends=("tool or file",))
+    face.print_lines([face.paint(one_line(name), Tint.HIGHLIGHT), "", *table])
 
 
 def _subject(page: PageView) -> str:
@@ -124,7 +127,10 @@ def _show_sessions(face: Face, pool: AgentPool) -> None:
         face.print_json({"sessions": [info.to_dict() for info in sessions]})
         return
     rows = [(info.name, info.source, info.pages, info.working_folder or "-") for info in sessions]
-    face.print_lines([*pipe_table(("session", "format", "pages", "folder"), rows, right="llrl"), ""])
+    least = {"session": 24, "folder": 12}
+    header = ("session", "format", "pages", "folder")
+    table = fitted_table(header, rows, right="llrl", gives=least, drops=("folder",), ends=("folder",))
+    face.print_lines([*table, ""])
     say(face.paint(counted(len(sessions), "session"), Tint.ACCENT))
 
 
@@ -157,7 +163,9 @@ def _files(pool: AgentPool, name: str, face: Face) -> Section:
         for path, page in newest.items()
     ]
     rows = [(path, len(versions[path]), page.blocks, page.handle, _marks(page)) for path, page in newest.items()]
-    lines = pipe_table(("file", "versions", "newest", "handle", "marks"), rows, right="lrlll") if rows else []
+    header = ("file", "versions", "newest", "handle", "marks")
+    gives, drops = {"file": 16}, ("marks", "versions")
+    lines = fitted_table(header, rows, right="lrlll", gives=gives, drops=drops, ends=("file",)) if rows else []
     return "files", value, [face.paint("files that were read or written", Tint.DEBUG), *lines] if lines else []
 
 
@@ -174,7 +182,8 @@ def _tasks(pool: AgentPool, name: str, face: Face) -> Section:
         }
         for card in cards
     ]
-    lines = pipe_table(("task", "blocks", "card entries", "about"), rows, right="llrl")
+    header = ("task", "blocks", "card entries", "about")
+    lines = fitted_table(header, rows, right="llrl", gives={"about": 12})
     return "tasks", value, [face.paint("tasks", Tint.DEBUG), *lines]
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.progress import progress_bar
 from context_gatekeeper.entrypoints.cli.replay_view import LONGEST, NO_PLOT, plot_lines, replay_lines
+from context_gatekeeper.entrypoints.cli.session_files import SessionFiles
 from context_gatekeeper.entrypoints.cli.terminal import one_line
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.replay.page import check_page_place, write_page
 from context_gatekeeper.replay.report import ReplaySettings, replay_files
-from context_gatekeeper.transcripts.agent_sessions import read_sessions
 from context_gatekeeper.types import AgentSession
 
 __all__ = ["run_replay"]
@@ -34,13 +34,14 @@ def run_replay(face: Face, files: Sequence[str], *, html: str | None, plot: str,
     page = None if html is None else Path(html)
     if page is not None:
         check_page_place(page, [Path(file) for file in files])
-    listed = [_read(face, file) for file in files]
+    source = SessionFiles(face, files)
+    listed = [_warned(face, file, sessions) for file, sessions in source]
     if not settings.chain_calls:
         _check_plotted(plot, listed)
     with progress_bar("replay", "calls", wanted=not face.as_json) as on_call:
         report = replay_files(listed, settings, on_call=on_call)
     if face.as_json:
-        face.print_json(report.to_dict())
+        face.print_json({**report.to_dict(), "skipped": source.skipped})
     else:
         plot_of = plot_lines(report, face, plot)
         face.print_lines([*replay_lines(report, face), *plot_of])
@@ -69,9 +70,8 @@ def _settings(*, policies: str | None, resident_tokens: str, gaps: str, **number
     return ReplaySettings(resident_tokens=resident, uses_gaps=gaps == "real", **numbers)
 
 
-def _read(face: Face, file: str) -> list[AgentSession]:
+def _warned(face: Face, file: str, sessions: list[AgentSession]) -> list[AgentSession]:
     """The sessions of a file; what is odd or broken in it goes to standard error, each with its place."""
-    sessions = read_sessions(file)
     warnings = [warning for session in sessions for warning in session.warnings]
     shown = warnings if face.is_verbose else warnings[:_SHOWN_WARNINGS]
     for warning in shown:

@@ -9,16 +9,20 @@ from context_gatekeeper.core.economics import PRICES_AS_OF
 from context_gatekeeper.entrypoints.cli.call_plot import call_plot
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.terminal import Tint, columns_for, facts, one_line, pipe_table
+from context_gatekeeper.replay.axes import short_number
+from context_gatekeeper.replay.catalogue import OUR_POLICIES
 from context_gatekeeper.replay.report import ReplayReport
 from context_gatekeeper.replay.run import APPEND_ONLY
 
 __all__ = ["NO_PLOT", "percent", "plot_lines", "replay_lines", "times_cheaper"]
 
 NO_PLOT, LONGEST = "none", "longest"
-_HEADER = ("policy", "cheaper", "faults", "coverage", "prompt", "first token")
+_HEADER = ("policy", "cheaper", "bill", "faults", "coverage", "prompt", "first token")
+_BILL_PLACE = 2
 _MORE_HEADER = ("policy", "worst", "most faults", "by lines", "extra", "cached", "late")
 _NOTES = {
-    "cheaper": "times, than append-only: all that was said, with a perfect cache",
+    "cheaper": "times, than append-only: all that was said, {cache}",
+    "bill": "in units of one plain input token",
     "faults": "calls that quoted what stood nowhere in their prompt, each charged",
     "coverage": "share of what was quoted that was there",
     "prompt": "mean tokens, resident part included",
@@ -27,7 +31,7 @@ _NOTES = {
     "most faults": "for the session with the highest share",
     "by lines": "faults by a whole line",
     "extra": "calls to fetch what was missed, or to write a summary",
-    "cached": "share of the prompt tokens that were read from the cache",
+    "cached": "share of the prompt tokens that {read} from the cache",
     "late": "bill of call 200 over that of call 6, where a session is as long",
     "prices": "ratios as of {as_of}",
 }
@@ -43,16 +47,24 @@ def replay_lines(report: ReplayReport, face: Face) -> list[str]:
     settings = report.settings
     resident = "as logged" if settings.resident_tokens is None else f"{settings.resident_tokens} tokens"
     title = f"{result['sessions']} sessions, {result['calls']} model calls; prices {settings.prices}"
-    policies = result["policies"].items()
+    policies = result["policies"]
+    read = "were read" if settings.price_profile.has_cache else "could be read"
+    cache = "with a perfect cache" if settings.price_profile.has_cache else "without a cache"
     return [
         face.paint(f"{title}, resident part {resident}", Tint.HIGHLIGHT),
         "",
-        *pipe_table(_HEADER, [_row(name, figures) for name, figures in policies], right="lrrrrr"),
+        *_bill_table(policies),
         "",
-        *pipe_table(_MORE_HEADER, [_more_row(name, figures) for name, figures in policies], right="lrrrrrr"),
+        *pipe_table(_MORE_HEADER, [_more_row(name, figures) for name, figures in policies.items()], right="lrrrrrr"),
         "",
-        *facts({name: note.format(rate=settings.prefill_rate, as_of=PRICES_AS_OF) for name, note in _NOTES.items()}),
+        *facts(
+            {
+                name: note.format(rate=settings.prefill_rate, as_of=PRICES_AS_OF, cache=cache, read=read)
+                for name, note in _NOTES.items()
+            }
+        ),
         "",
+        *_left_alone(report),
         *facts(
             {
                 "handles that gave the original bytes": percent(result["expand_exact"]),
@@ -103,11 +115,34 @@ def _row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         name,
         times_cheaper(figures["billed_vs_append_only"]),
+        short_number(figures["billed_units"]),
         percent(figures["faulting_call_share"]),
         percent(figures["evidence_coverage"]),
         f"{figures['mean_prompt_tokens']:,.0f}",
         f"{figures['first_token_seconds_estimated']['mean']:.2f} s",
     )
+
+
+def _bill_table(policies: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The first table; on a terminal too narrow for the column of bills, a line with those that matter most."""
+    rows = [_row(name, figures) for name, figures in policies.items()]
+    table = pipe_table(_HEADER, rows, right="lrrrrrr")
+    if columns_for(_PLOT_COLUMNS, beside=0) >= len(table[0]):
+        return table
+    narrow = [(*row[:_BILL_PLACE], *row[_BILL_PLACE + 1 :]) for row in (_HEADER, *rows)]
+    ours = [name for name in OUR_POLICIES if name in policies]
+    best = sorted(ours, key=lambda name: float(policies[name]["billed_units"]))[:1]
+    bills = (f"{name} {short_number(policies[name]['billed_units'])}" for name in (APPEND_ONLY, *best))
+    return [*pipe_table(narrow[0], narrow[1:], right="lrrrrr"), "", f"bill: {', '.join(bills)}"]
+
+
+def _left_alone(report: ReplayReport) -> list[str]:
+    """Why ours changed nothing in some sessions, where it did not."""
+    count, sessions = report.left_alone(), len(report.sessions[APPEND_ONLY])
+    if not count:
+        return []
+    told = f"ours left {count} of {sessions} sessions alone on purpose: too short for a rewrite to pay"
+    return [told, ""]
 
 
 def _more_row(name: str, figures: Mapping[str, Any]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ __all__ = [
     "clipped",
     "columns_for",
     "facts",
+    "fitted_table",
     "make_streams_tolerant",
     "one_line",
     "pipe_table",
@@ -144,7 +145,7 @@ def pipe_table(header: Sequence[str], rows: Sequence[Sequence[object]], *, right
         rows: cells; shown by ``str``.
         right: a letter per column, "r" for aligned to the right; other columns stand left.
     """
-    cells = [[one_line(str(cell)).replace("|", "\\|") for cell in row] for row in (header, *rows)]
+    cells = [[_cell(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(_columns, column)) for column in zip(*cells, strict=True)]
     is_right = [right[number : number + 1] == "r" for number in range(len(header))]
     lines = [
@@ -163,6 +164,73 @@ def pipe_table(header: Sequence[str], rows: Sequence[Sequence[object]], *, right
         + "|"
     )
     return [lines[0], rule, *lines[1:]]
+
+
+def fitted_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    right: str = "",
+    gives: Mapping[str, int],
+    drops: Sequence[str] = (),
+    ends: Sequence[str] = (),
+) -> list[str]:
+    """A pipe table no wider than the terminal, as far as its columns give way; as it is where there is no terminal.
+
+    Args:
+        header: names of the columns.
+        rows: cells; shown by ``str``.
+        right: as of `pipe_table`.
+        gives: name of a column -> columns of the terminal that it keeps at least; the widest gives way first.
+        drops: names of columns that are left out in this order where that is not enough; a last line tells them.
+        ends: names of columns whose cells are cut at their beginning, as paths are.
+    """
+    if sys.stdout is None or not sys.stdout.isatty():
+        return pipe_table(header, rows, right=right)
+    room = shutil.get_terminal_size().columns
+    dropped: list[str] = []
+    for name in ("", *drops):
+        dropped += [name] if name else []
+        places = [place for place, title in enumerate(header) if title not in dropped]
+        titles = [header[place] for place in places]
+        cells = [[one_line(str(row[place])) for place in places] for row in rows]
+        widths = [max(map(_width, column)) for column in zip(titles, *cells, strict=True)]
+        least = [max(gives.get(title, width), _columns(title)) for title, width in zip(titles, widths, strict=True)]
+        _narrow(widths, least, room - 3 * len(widths) - 1)
+        if sum(widths) + 3 * len(widths) + 1 <= room:
+            break
+    at_start = [title in ends for title in titles]
+    shown = [[_cut(*one) for one in zip(row, widths, at_start, strict=True)] for row in cells]
+    table = pipe_table(titles, shown, right="".join(right[place : place + 1] or "l" for place in places))
+    return [*table, *([f"left out, the terminal is narrow: {', '.join(dropped)}"] if dropped else [])]
+
+
+def _narrow(widths: list[int], least: Sequence[int], room: int) -> None:
+    """Take from the widest column that can give until all fit into ``room``, or none can give."""
+    while sum(widths) > room:
+        givers = [place for place, width in enumerate(widths) if width > least[place]]
+        if not givers:
+            return
+        widths[max(givers, key=widths.__getitem__)] -= 1
+
+
+def _cut(cell: str, columns: int, at_start: bool) -> str:
+    """A cell of one line in ``columns`` columns as `pipe_table` shows it, cut at one of its ends."""
+    if _width(cell) <= columns:
+        return cell
+    columns -= cell.count("|")
+    if at_start:
+        return f"...{clipped(cell[::-1], columns).removesuffix('...')[::-1]}"
+    return clipped(cell, columns)
+
+
+def _width(cell: str) -> int:
+    """Columns of a cell as `pipe_table` shows it."""
+    return _columns(_cell(cell))
+
+
+def _cell(cell: object) -> str:
+    return one_line(str(cell)).replace("|", "\\|")
 
 
 def facts(pairs: Mapping[str, str]) -> list[str]:
