@@ -158,6 +158,18 @@ def test_a_head_may_be_forced_out_and_notes_and_digests_may_not() -> None:
     assert {digest.number, note.number, entries[0].number}.isdisjoint(forced)
 
 
+def test_what_was_pinned_before_is_idle_and_goes_first_and_what_is_pinned_stays() -> None:
+    desk = Desk([said("Go."), *modules(1, 2, 3), answered("Done.")])
+    older, pinned = (desk.window.make(EntryForm.RESIDENT, 50, text=text) for text in ("goal: old", "goal: new"))
+    desk.window.replace_all([older, pinned, *desk.window.entries])
+    desk.rule.resident_text = "goal: new"
+    idle = desk.rule.idle(desk.window.tokens, 100.0)
+    assert older.number in idle
+    assert pinned.number not in idle
+    assert desk.rule.forced(set(), 1) == {older.number}
+    assert pinned.number not in desk.rule.forced(idle, 10**6)
+
+
 def test_other_tasks_beyond_their_share_are_named() -> None:
     messages = [said("Fix the login form: the password field of auth/login.py rejects umlauts"), *modules(1, 2, 3)]
     messages.append(said("Switch to another task: write the sales report generator in reports/sales.py"))

@@ -79,6 +79,22 @@ def test_a_ledger_that_cannot_pay_leaves_the_session_alone() -> None:
         pager.add(log.add_message(message))
 
 
+def test_a_rewrite_waits_until_the_ledger_can_pay_for_all_that_it_writes() -> None:
+    params = replace(EAGER, overdraft=1.0, reserve_faults=0.0, digest=True, fault_price_factor=0.3)
+    prices = []
+    for means in range(0, 6001, 250):
+        log = SessionLog()
+        pager = Pager(log, PRICES["anthropic-5m"], resident_tokens=4000, params=params)
+        pager.ledger.append_only = means / 2  # saved as much, and as much again may be overdrawn
+        for message in coding_session(16).messages:
+            if message.is_call:
+                made = pager.prepare(is_cold=False)
+                assert made is None or made.price <= means
+                prices += [made.price] if made else []
+            pager.add(log.add_message(message))
+    assert max(prices) > 0
+
+
 def test_short_texts_of_a_person_and_the_newest_part_stay() -> None:
     log, pager, _ = paged(list(coding_session(40).messages))
     plan = pager.plan()
@@ -244,6 +260,7 @@ def test_what_is_pinned_stands_in_front_and_a_later_change_at_the_tail_until_the
     pager.add(log.add_message(said("Go.")))
     pager.lay_resident("goal: ship the shop")
     pager.lay_resident("goal: ship the shop today")
+    pager.lay_resident("goal: ship the shop today")
     assert [entry.text for entry in pager.window.entries if entry.form is EntryForm.RESIDENT] == [
         "goal: ship the shop today"
     ]
@@ -294,6 +311,19 @@ def test_a_step_of_the_price_forces_a_rewrite_below_it() -> None:
             assert pager.prompt_tokens <= 14_000
         pager.add(log.add_message(message))
     assert {rewrite.reason for rewrite in pager.rewrites} == {RewriteReason.STEP}
+
+
+def test_a_limit_that_the_newest_calls_alone_pass_is_come_as_near_to_as_can_be() -> None:
+    log = SessionLog()
+    pager = Pager(log, PRICES["anthropic-5m"], resident_tokens=4000, window_tokens=5000)
+    for message in [said("Go."), *[message for number in range(6) for message in read_module(number)]]:
+        pager.add(log.add_message(message))
+    before = pager.prompt_tokens
+    rewrite = pager.prepare(is_cold=False)
+    assert rewrite is not None
+    assert rewrite.reason is RewriteReason.WINDOW
+    assert 5000 < pager.prompt_tokens < before
+    assert all("\n" not in entry.text for entry in pager.window.entries if entry.form is EntryForm.DIGEST)
 
 
 def test_a_limit_below_what_is_fixed_changes_nothing() -> None:
