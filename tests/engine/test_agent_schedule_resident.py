@@ -219,6 +219,15 @@ def test_where_there_is_no_room_for_a_card_none_is_laid() -> None:
     assert GOAL.text in text
 
 
+@pytest.mark.parametrize("room", range(6000, 9000, 200))
+def test_a_card_makes_no_request_too_large_for_the_model(room: int) -> None:
+    prices = PRICES["anthropic-5m"]
+    schedule = AgentSchedule(prices, resident_tokens=2000, params=EAGER, session="s", window_tokens=room)
+    schedule.set_resident(fence=FENCE)
+    talk = [*long_talk(9), said("Switch to another task: write the bakery report."), *exchange(40, "bakery")]
+    assert all(plan.prompt_tokens <= room for plan in run(schedule, talk * 2))
+
+
 def test_when_the_task_changes_the_card_of_the_other_one_comes_behind_it() -> None:
     schedule, _ = new_schedule()
     schedule.set_resident(fence=FENCE)

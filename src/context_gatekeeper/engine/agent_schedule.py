@@ -74,6 +74,7 @@ class AgentSchedule:
         self._session = session
         self._prices = prices
         self._resident_tokens = resident_tokens
+        self._window_tokens = window_tokens
         self._own_cache = PromptCache(prices)
         self._append_only_cache = PromptCache(prices)
         self._told_hits = 0
@@ -193,8 +194,10 @@ class AgentSchedule:
         state.made_for = (rewrites, task_id)
         card, window = self._cards.running(self._goals), self.pager.window
         standing = [entry for entry in window.entries if entry.form is EntryForm.RESIDENT]
-        room = state.params.most_tokens - sum(entry.tokens for entry in standing) - MESSAGE_TOKENS
-        text = "" if card is None else self._card_text(card, room)
+        room = state.params.most_tokens - sum(entry.tokens for entry in standing)
+        if self._window_tokens is not None:
+            room = min(room, self._window_tokens - self.pager.prompt_tokens)
+        text = "" if card is None else self._card_text(card, room - MESSAGE_TOKENS)
         if card is None or not text or any(entry.text == text for entry in standing):
             return
         units = dict.fromkeys(unit for line in text.split("\n") for unit in units_in(self.log, line))
