@@ -110,6 +110,16 @@ def escaped(piece: str) -> str:
     return piece.replace("{", "{{").replace("}", "}}")
 
 
+@pytest.mark.parametrize("mark", ["[", "\\[", "\\", "\x1b[32m", "x1b[", "(", "\t"])
+@pytest.mark.parametrize("beginning", ["1m", "32m", "t", "u00e9", "e", "033", "x1b", "m"])
+@pytest.mark.parametrize("place", [1, 4, 9])
+def test_a_line_may_begin_like_the_end_of_an_escape(mark: str, beginning: str, place: int) -> None:
+    lines = key(3)
+    lines[place] = beginning + lines[place][len(beginning) :]
+    left = without_keys(laid_out(lines, mark + "{line}", slice(None)))
+    assert [line for line in lines if line[len(beginning) : 60] in left] == []
+
+
 @given(SEEDS, st.lists(MARKS | NAMES | st.none(), max_size=4), MARKS, CUT_PLACES, st.sampled_from(list(CODES.values())))
 def test_any_numbers_names_and_marks_may_stand_in_front(
     seed: int, pieces: list[str | None], last: str, cut: slice, code: Code

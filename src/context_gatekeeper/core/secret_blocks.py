@@ -33,7 +33,9 @@ _MARKS_ALONE = re.compile(r"(?=.{0,12}\S)[^A-Za-z0-9]{1,12}\Z")
 _COLOUR = r"(?:\x1b|\\{1,4}(?:u001b|x1b|033|e))\[[0-9;]{0,8}m"
 _RUN = re.compile(rf"(?<![A-Za-z0-9+/])([A-Za-z0-9+/]++={{0,2}})(?:{_COLOUR}|[^A-Za-z0-9+/=]){{0,12}}+\Z")
 """The last base64 of a line, in front of quotes, commas and the like."""
-_LEAD = re.compile(r"(?<=\\)(?:t|u[0-9a-fA-F]{4})|(?<=\[)[0-9;]{1,8}m")
+_LEAD = re.compile(
+    r"(?<=\\)(?:t|u[0-9a-fA-F]{4})|(?:(?<=\x1b\[)|(?<=u001b\[)|(?<=x1b\[)|(?<=033\[)|(?<=\\e\[))[0-9;]{1,8}m"
+)
 """What the end of an escape, or of a colour, adds to a run behind it."""
 _NUMBERED = re.compile(r"[A-Za-z]*[0-9][A-Za-z0-9]*")
 _BLANKS = re.compile(r"\s+")
@@ -277,10 +279,11 @@ def _read(text: str, start: int, end: int) -> _Line | None:
     found = _RUN.search(content)
     if found is None:
         return None
-    first = found.start(1)
-    lead = _LEAD.match(content, first)
-    first = lead.end() if lead and lead.end() < found.end(1) else first
+    place = found.start(1)
+    lead = _LEAD.match(content, place)
+    first = lead.end() if lead and lead.end() < found.end(1) else place
     if first > _MOST_IN_FRONT:
         return None
-    shape = _BLANKS.sub(" ", _NUMBERED.sub("0", content[:first])).strip(" ")
+    # Without the lead: base64 may begin like one, and then this line's shape would differ from its neighbours'.
+    shape = _BLANKS.sub(" ", _NUMBERED.sub("0", content[:place])).strip(" ")
     return _Line(start + first, start + found.end(1), shape)
