@@ -25,7 +25,7 @@ from context_gatekeeper.engine.schedule_checks import check_now, check_schedule
 from context_gatekeeper.engine.session_cards import RunningCards, TaskCard
 from context_gatekeeper.engine.session_log import SessionLog, written_texts
 from context_gatekeeper.engine.window import EntryForm
-from context_gatekeeper.types import AgentMessage, BlockKind, MessageRole
+from context_gatekeeper.types import AgentMessage, BlockKind, MessageRole, Usage
 
 __all__ = ["AgentSchedule"]
 
@@ -81,6 +81,9 @@ class AgentSchedule:
         self._all_tokens = 0
         self._all_sent = 0
         self._last_request: float | None = None
+        self._was_looked_ahead = False
+        self._expected = (0.0, 0)
+        """Units and prompt tokens of the last request, while its bill has not been heard."""
         self._goals: dict[str, str] = {}
         self._pinned_text = ""
         self._cards = RunningCards(self.log.tasks, working_folder)
@@ -124,12 +127,16 @@ class AgentSchedule:
         self.pager.lay_resident(text)
         self._card.fence, self._card.params = (fence if cards else ""), params
 
-    def add(self, message: AgentMessage, *, goals: Sequence[str] = ()) -> tuple[PageFault, ...]:
+    def add(
+        self, message: AgentMessage, *, goals: Sequence[str] = (), is_served: bool = False
+    ) -> tuple[PageFault, ...]:
         """Take in one message; the page faults that its text caused. Their pages stand at the window's tail.
 
         Args:
             message: the next one of the session.
             goals: titles of goals that it takes up again, beside those of `set_resident` that its words name.
+            is_served: what it asks for reaches the agent another way, such as a tool's result: its faults count,
+                and nothing is brought back.
         """
         found = self._find_faults(message, goals)
         first_block = len(self.log.segments)
@@ -138,34 +145,64 @@ class AgentSchedule:
         self.pager.add(pieces)
         self._all_tokens += sum(piece.tokens for piece in pieces)
         for fault in found:
-            self._serve(fault)
+            self._serve(fault, brings_back=not is_served)
         if message.role is MessageRole.ASSISTANT:
             self._faults.used(message, turn=self.log.calls)
         return found
 
-    def plan(self, *, now: float | None = None) -> ContextPlan:
+    def plan(self, *, now: float | None = None, is_cold: bool = False, explains: bool = True) -> ContextPlan:
         """Decide the next request, and the whole record of it.
 
         Args:
             now: when it is sent, in seconds since the epoch; None: the provider's cache is taken to be alive.
+            is_cold: the provider's cache is known to hold nothing of the session, whatever the time.
+            explains: whether the record says of each entry why it is in, which takes longer than the decision.
 
         Raises:
             ConfigError: ``now`` is no finite number.
         """
         check_now(now)
-        is_cold = self._is_cold(now)
+        is_cold = self._is_cold(now) or is_cold
         self.pager.release(self._faults.leaving(self.log.calls))
-        rewrite = self.pager.prepare(is_cold=is_cold)
+        rewrite = self.pager.prepare(is_cold=is_cold, was_looked_ahead=self._was_looked_ahead)
+        self._was_looked_ahead = False
         if rewrite is not None:
             self._tell(rewrite)
         self._lay_card()
-        plan = self._with_cards(self.pager.plan())
+        plan = self._with_cards(self.pager.plan(explains=explains))
         self._bill(plan, is_cold=is_cold)
         if self._faults.hits > self._told_hits:
             told = self._faults.hits - self._told_hits
             self._publish(EventKind.HIT, (), 0, f"{told} references to pages in the window")
             self._told_hits = self._faults.hits
         return plan
+
+    def look_ahead(self) -> None:
+        """Decide about the next request's window now, while nobody waits for it: a rewrite takes a while.
+
+        What comes until then goes behind; `plan` rewrites only where the cache has run out or a limit is passed.
+        """
+        self.pager.release(self._faults.leaving(self.log.calls))
+        rewrite = self.pager.look_ahead()
+        self._was_looked_ahead = True
+        if rewrite is not None:
+            self._tell(rewrite)
+
+    def heard(self, usage: Usage) -> None:
+        """Take what the provider billed for the request that was planned last into the net ledger.
+
+        The provider's own count of tokens has no say in it: what counts is the cache, by how much the same tokens
+        cost more or less than was expected of it.
+        """
+        expected, prompt_tokens = self._expected
+        if not prompt_tokens or not usage.prompt_tokens:
+            return
+        prices = self._prices
+        is_split = bool(usage.written_tokens)  # a provider that names no writes bills all that it did not read as such
+        plain, written = (usage.plain_tokens, usage.written_tokens) if is_split else (0, usage.plain_tokens)
+        billed = call_price(prices, usage.read_tokens, written, plain, 0)
+        self.pager.ledger.spent += billed * prompt_tokens / usage.prompt_tokens - expected
+        self._expected = (0.0, 0)
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -232,6 +269,8 @@ class AgentSchedule:
         written = plan.window_tokens - common
         units = call_price(self._prices, plan.resident_tokens + common, written, 0, 0)
         plan = replace(plan, written_tokens=written, expected_units=units)
+        if not plan.entries:
+            return plan
         newest = max(handles)
         reasons = {number: _CARD_REASON if number == newest else _OLD_CARD_REASON for number in handles}
         told = [
@@ -242,11 +281,14 @@ class AgentSchedule:
         ]
         return replace(plan, entries=tuple(told))
 
-    def _serve(self, fault: PageFault) -> None:
+    def _serve(self, fault: PageFault, *, brings_back: bool) -> None:
         pages = (fault.handle,)
         told = f"{fault.kind.value}, {fault.trigger.value}: {fault.reason}"
         self._publish(EventKind.FAULT, pages, fault.tokens, told)
         if not fault.pieces:
+            return
+        if not brings_back:
+            self.pager.note_faults(len(fault.pieces))
             return
         self.pager.bring_back(fault.pieces)
         self._publish(EventKind.SWAPPED_IN, pages, fault.tokens, fault.reason)
@@ -270,7 +312,9 @@ class AgentSchedule:
         resident = self._resident_tokens
         first = self._own_cache.bill.calls == 0
         common = 0 if first else resident + plan.window_tokens - plan.written_tokens
-        self.pager.ledger.spent += self._own_cache.call(plan.prompt_tokens, common, is_cold=is_cold)
+        billed = self._own_cache.call(plan.prompt_tokens, common, is_cold=is_cold)
+        self._expected = (billed, plan.prompt_tokens)
+        self.pager.ledger.spent += billed
         everything = resident + self._all_tokens
         known = 0 if first else resident + self._all_sent
         self.pager.ledger.append_only += self._append_only_cache.call(everything, known, is_cold=is_cold)

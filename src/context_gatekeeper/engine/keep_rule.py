@@ -71,6 +71,8 @@ class KeepRule:
         """Entry -> call at which it was first found not to be worth its rent."""
         self.over_quota: set[int] = set()
         """Entries of other tasks that have no room beside the running one, as `idle` found them last."""
+        self.ahead = 0
+        """Calls that come before the request that is judged for, beside those of the log."""
         self.resident_text = ""
         """What is pinned now."""
         self.unused: frozenset[int] = frozenset()
@@ -136,7 +138,7 @@ class KeepRule:
     def tail_start(self) -> int:
         """Place of the first entry of the newest part, which always stays: the last calls whole, and some tokens."""
         entries, log = self._window.entries, self._log
-        newest = log.calls - self._params.kept_exchanges
+        newest = log.calls + self.ahead - self._params.kept_exchanges
         tail, first = 0, len(entries)
         for place in range(len(entries) - 1, -1, -1):
             entry = entries[place]

@@ -113,6 +113,8 @@ class Pager:
         self._refused_price = 0.0
         self._fault_share = 0.0
         self._faults_in_epoch = 0
+        self._ahead = 0
+        """Calls that come before the next request, beside those of the log."""
         self._sent: list[int] = []
         self._sent_before: list[int] = []
 
@@ -180,6 +182,11 @@ class Pager:
         self._faults_in_epoch += len(pieces)
         self._faulted = True
 
+    def note_faults(self, count: int) -> None:
+        """Count page faults whose pages reach the agent another way."""
+        self._faults_in_epoch += count
+        self._faulted = True
+
     def release(self, unused: Collection[int]) -> None:
         """Slices that came back and were not used, as far as is known now: not worth their rent any more.
 
@@ -187,16 +194,33 @@ class Pager:
         """
         self._rule.unused = frozenset(unused)
 
-    def prepare(self, *, is_cold: bool) -> Rewrite | None:
+    def prepare(self, *, is_cold: bool, was_looked_ahead: bool = False) -> Rewrite | None:
         """Decide, before a call, whether to rewrite the window; the rewrite's record when it was done.
 
         Args:
             is_cold: the provider's cache has run out, so that everything is written again anyway.
+            was_looked_ahead: `look_ahead` has decided for this call: only what cannot wait is done.
         """
         self._steer()
         self._sent_before = self._sent
-        rewrite = self._decide(is_cold=is_cold)
+        limit = self._limit()
+        is_over = limit is not None and self.prompt_tokens > limit.tokens
+        rewrite = None if was_looked_ahead and not is_cold and not is_over else self._decide(is_cold=is_cold)
         self._sent = [entry.number for entry in self.window.entries]
+        if rewrite is not None:
+            self._faults_in_epoch = 0
+        return rewrite
+
+    def look_ahead(self) -> Rewrite | None:
+        """Decide between two calls, while nobody waits, whether the next one gets a rewritten window.
+
+        What the next request adds is not known yet; it goes behind. The record is that of a rewrite for that call.
+        """
+        self._ahead = self._rule.ahead = 1
+        try:
+            rewrite = self._decide(is_cold=False)
+        finally:
+            self._ahead = self._rule.ahead = 0
         if rewrite is not None:
             self._faults_in_epoch = 0
         return rewrite
@@ -207,7 +231,7 @@ class Pager:
             return self._force(limit)
         if not self._prices.has_cache:
             is_cold = True
-        if not self._can_pay_off() or (self._log.calls % self._params.every_calls and not is_cold):
+        if not self._can_pay_off() or ((self._log.calls + self._ahead) % self._params.every_calls and not is_cold):
             return None
         target = self._params.fault_target
         if target is not None and self._fault_share > self._params.patience_share * target:
@@ -218,9 +242,12 @@ class Pager:
             return None
         return self._rewrite(cut, idle, is_cold=is_cold)
 
-    def plan(self) -> ContextPlan:
-        """The record of the window as it stands, for the request that `prepare` was last called for."""
-        price = fault_price(self._prices, self.prompt_tokens, 0)
+    def plan(self, *, explains: bool = True) -> ContextPlan:
+        """The record of the window as it stands, for the request that `prepare` was last called for.
+
+        Args:
+            explains: whether each entry and departure gets its reason; without, both are left empty.
+        """
         rewritten = self.rewrites[-1] if self.rewrites and self.rewrites[-1].call == self._log.calls else None
         common = self._common_tokens()
         written = self.window.tokens - common
@@ -236,8 +263,8 @@ class Pager:
             faults_since_rewrite=self._faults_in_epoch,
             saved_units=self.ledger.saved,
             running_task=self._log.tasks.running_task or "",
-            entries=tuple(self._planned(place, entry, price) for place, entry in enumerate(self.window.entries)),
-            departures=self._departures(),
+            entries=self._explained() if explains else (),
+            departures=self._departures() if explains else (),
         )
 
     # -- inside -----------------------------------------------------------------------------
@@ -250,6 +277,10 @@ class Pager:
                 break
             common += entry.tokens
         return common
+
+    def _explained(self) -> tuple[PlannedEntry, ...]:
+        price = fault_price(self._prices, self.prompt_tokens, 0)
+        return tuple(self._planned(place, entry, price) for place, entry in enumerate(self.window.entries))
 
     def _planned(self, place: int, entry: Entry, price: float) -> PlannedEntry:
         log = self._log
@@ -360,7 +391,7 @@ class Pager:
         """Place of the first entry that a rewrite would change; None when no rewrite is due or affordable."""
         if not idle:
             return None
-        prices, now = self._prices, self._log.calls
+        prices, now = self._prices, self._log.calls + self._ahead
         rent, stay, left = 0.0, 0, 0
         found = None
         for place in range(len(self.window.entries) - 1, -1, -1):
@@ -370,12 +401,24 @@ class Pager:
                 continue
             left += entry.tokens
             rent += prices.read * entry.tokens * (now - self._rule.idle_since[entry.number] + 2)
-            price = 0.0 if is_cold else rewrite_price(prices, stay)
+            price = 0.0 if is_cold else rewrite_price(prices, stay + self._tokens_in_front(place))
             is_due = is_cold or rent >= self._params.patience * price
             is_due = is_due or entry.number in self._rule.over_quota
             if is_due and self._can_pay(max(price, self._refused_price), left):
                 found = place
         return found
+
+    def _tokens_in_front(self, place: int) -> int:
+        """Tokens of the block that an entry stands in, in front of it, where they are written again with it."""
+        if not self._params.whole_blocks:
+            return 0
+        entries, tokens = self.window.entries, 0
+        segment = self._log.slices[entries[place].pieces[0]].segment if entries[place].pieces else -1
+        for entry in reversed(entries[:place]):
+            if not any(self._log.slices[piece].segment == segment for piece in entry.pieces):
+                break
+            tokens += entry.tokens
+        return tokens
 
     def _can_pay(self, price: float, tokens_out: int) -> bool:
         """Whether the ledger can pay for a rewrite, and for page faults beside it as far as its savings do not.
@@ -402,7 +445,7 @@ class Pager:
 
     def _leave(self, cut: int, leaving: set[int], laid: list[Entry], reason: RewriteReason) -> Rewrite:
         """Put ``laid`` in place of everything from ``cut`` on."""
-        entries, before, now = self.window.entries, self.window.tokens, self._log.calls
+        entries, before, now = self.window.entries, self.window.tokens, self._log.calls + self._ahead
         self._refused_price = 0.0
         self.window.replace_all(entries[:cut] + laid)
         left: list[int] = []

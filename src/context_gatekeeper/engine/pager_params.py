@@ -48,6 +48,8 @@ class PagerParams:
     """Text that such a fault brings back: several slices at once, where a usual one brings one."""
     limit_share: float = 0.8
     """Of a model's window, or of a price step, that is left full when it forces a rewrite."""
+    whole_blocks: bool = False
+    """Whether the provider's cache holds whole blocks of a message: a change inside one writes all of it again."""
     digest: bool = True
     refers: bool = True
 

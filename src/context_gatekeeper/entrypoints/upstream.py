@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Self
 from context_gatekeeper.entrypoints.endpoints import Endpoint, Route
 from context_gatekeeper.entrypoints.faults import refusal
 from context_gatekeeper.entrypoints.replies import ReplyReader, Usage, open_reader
-from context_gatekeeper.entrypoints.sse import read_events
 from context_gatekeeper.entrypoints.thinking import ReplyPiece
 from context_gatekeeper.errors import ConfigError, UpstreamError
+from context_gatekeeper.wire.sse import read_events
 
 if TYPE_CHECKING:
     import httpx

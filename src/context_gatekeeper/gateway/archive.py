@@ -1,0 +1,243 @@
+"""Archive: conversations that went through the gateway become sessions of the pool.
+
+A process of its own writes, so that neither a slow disk nor a long conversation holds up the planner. Of a
+conversation only the newest state waits: a request holds all that was before it. What cannot be stored now comes in
+with the next request.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+from context_gatekeeper.agent_pool import AgentPool
+from context_gatekeeper.errors import GatekeeperError, WireFormatError
+from context_gatekeeper.gateway.worker import pack_frame, read_frame
+from context_gatekeeper.types import AgentMessage, AgentSession, BlockKind, ContentBlock
+from context_gatekeeper.wire import decode_request
+from context_gatekeeper.wire.answers import read_answer
+from context_gatekeeper.wire.records import WireApi
+
+__all__ = ["Archive", "ArchiveWriter", "Archived", "archived_session", "main", "open_pool"]
+
+SOURCE = "gateway"
+"""Format of sessions that came this way."""
+_MOST_WAITING = 256
+_CLOSE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """One exchange: a request, and what came back."""
+
+    session: str
+    api: WireApi
+    request: bytes
+    content_type: str = ""
+    answer: bytes = b""
+    """As the provider sent it; "" where none came."""
+    is_complete: bool = False
+
+
+class Archive:
+    """Hands exchanges to the process that stores them. Never waits for it.
+
+    Args:
+        settings: of `open_pool`.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = dict(settings)
+        self._waiting: dict[str, Archived] = {}
+        self._changed = threading.Condition()
+        self._is_closing = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self.dropped = 0
+        """Exchanges that found no room; the conversation's next one brings them in."""
+        self._thread = threading.Thread(target=self._write_all, name="archive", daemon=True)
+        self._thread.start()
+
+    def put(self, exchange: Archived) -> None:
+        """Store an exchange some time; one of the same conversation that still waits is in it."""
+        with self._changed:
+            if exchange.session not in self._waiting and len(self._waiting) >= _MOST_WAITING:
+                self.dropped += 1
+                return
+            self._waiting[exchange.session] = exchange
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Store what waits, as far as that takes no more than ten seconds."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify()
+        self._thread.join(_CLOSE_SECONDS)
+        process = self._process
+        if process is not None and process.stdin is not None:
+            try:
+                process.stdin.close()
+                process.wait(_CLOSE_SECONDS)
+            except (OSError, subprocess.TimeoutExpired):
+                process.kill()
+
+    # -- the thread ---------------------------------------------------------------------------
+
+    def _write_all(self) -> None:
+        while (exchange := self._next()) is not None:
+            header = {
+                "session": exchange.session,
+                "api": exchange.api.value,
+                "content_type": exchange.content_type,
+                "is_complete": exchange.is_complete,
+                "request_bytes": len(exchange.request),
+            }
+            try:
+                self._send(header, exchange.request + exchange.answer)
+            except OSError:
+                self._process = None  # it died: the next exchange starts another, and holds this one
+
+    def _next(self) -> Archived | None:
+        with self._changed:
+            while not self._waiting:
+                if self._is_closing:
+                    return None
+                self._changed.wait()
+            return self._waiting.pop(next(iter(self._waiting)))
+
+    def _send(self, header: Mapping[str, Any], body: bytes) -> None:
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module, by the running interpreter
+                [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+            )
+            self._write({"settings": self._settings}, b"")
+        self._write(header, body)
+
+    def _write(self, header: Mapping[str, Any], body: bytes) -> None:
+        process = self._process
+        if process is None or process.stdin is None:
+            raise BrokenPipeError
+        for piece in pack_frame(header, body):
+            process.stdin.write(piece)
+        process.stdin.flush()
+
+
+class ArchiveWriter:
+    """Stores exchanges in a pool.
+
+    Args:
+        pool: where they go.
+    """
+
+    def __init__(self, pool: AgentPool) -> None:
+        self._pool = pool
+        self._answers: dict[str, AgentMessage] = {}
+        self._differing: set[str] = set()
+
+    def store(self, exchange: Archived) -> str:
+        """Store an exchange; name of its session in the pool.
+
+        An answer that broke off is a session of its own: the client asks again, and goes on without it.
+
+        Raises:
+            GatekeeperError: it could not be stored, or the request cannot be read.
+        """
+        session, answer = archived_session(exchange)
+        self._compare(exchange.session, session.messages)
+        if answer is not None and not exchange.is_complete:
+            self._pool.import_session(replace(session, session_id=f"{exchange.session}/broken-off", messages=(answer,)))
+        elif answer is not None and exchange.session not in self._differing:
+            session = replace(session, messages=(*session.messages, answer))
+            self._answers[exchange.session] = answer
+        return self._pool.import_session(session).session
+
+    def close(self) -> None:
+        """Close the pool."""
+        self._pool.close()
+
+    def _compare(self, name: str, messages: tuple[AgentMessage, ...]) -> None:
+        """Whether the client sends back what it was answered; else its answers come in with its next requests alone."""
+        answer = self._answers.pop(name, None)
+        if answer is not None and messages and all(message.blocks != answer.blocks for message in messages):
+            self._differing.add(name)
+
+
+def open_pool(settings: Mapping[str, Any]) -> AgentPool:
+    """The pool of the gateway's settings: ``store``, and at will ``pool``, ``owner``, ``redaction``, ``sealed_folder``.
+
+    Raises:
+        GatekeeperError: it cannot be opened.
+    """
+    names = ("pool", "owner", "redaction", "sealed_folder")
+    return AgentPool(settings["store"], **{name: settings[name] for name in names if settings.get(name) is not None})
+
+
+def archived_session(exchange: Archived) -> tuple[AgentSession, AgentMessage | None]:
+    """The conversation of a request, and the answer to it; None where none came.
+
+    Raises:
+        WireFormatError: the request cannot be read.
+    """
+    request = decode_request(exchange.api, exchange.request)
+    messages = tuple(_plain(turn.message) for turn in request.turns)
+    session = AgentSession(exchange.session, SOURCE, messages)
+    if not exchange.answer:
+        return session, None
+    answer = _plain(read_answer(exchange.api, exchange.content_type, exchange.answer).message)
+    if exchange.api is WireApi.CHAT:  # whose clients send no thinking back
+        answer = replace(answer, blocks=tuple(b for b in answer.blocks if b.kind is not BlockKind.THINKING))
+    return session, answer if answer.blocks else None
+
+
+def _plain(message: AgentMessage) -> AgentMessage:
+    """The message with its calls' arguments in one form, however they were spaced on the wire."""
+    return replace(message, blocks=tuple(map(_plain_block, message.blocks)), usage=None)
+
+
+def _plain_block(block: ContentBlock) -> ContentBlock:
+    if block.kind is not BlockKind.TOOL_CALL:
+        return block
+    try:
+        return replace(block, text=json.dumps(json.loads(block.text), ensure_ascii=False))
+    except (ValueError, RecursionError):
+        return block
+
+
+def main(source: BinaryIO) -> None:
+    """Store the exchanges that come as frames, until the input ends; each failure is a line on standard error."""
+    start = read_frame(source)
+    if start is None:
+        return
+    writer: ArchiveWriter | None = None
+    while (frame := read_frame(source)) is not None:
+        header, body = frame
+        size = header["request_bytes"]
+        exchange = Archived(
+            header["session"],
+            WireApi(header["api"]),
+            body[:size],
+            header["content_type"],
+            body[size:],
+            header["is_complete"],
+        )
+        try:
+            writer = writer or ArchiveWriter(open_pool(start[0]["settings"]))
+            writer.store(exchange)
+        except WireFormatError:
+            continue
+        except GatekeeperError as error:
+            # Neither the thing nor its next step quotes what a page says.
+            sys.stderr.write(f"archive: {error}\n")
+            if writer is not None:
+                writer.close()
+            writer = None
+    if writer is not None:
+        writer.close()
+
+
+if __name__ == "__main__":
+    main(sys.stdin.buffer)

@@ -1,0 +1,322 @@
+"""SessionPlanner: the planner behind the gateway. It knows the conversations that are under way and plans each request.
+
+Whatever it cannot read, or could only send in a form that its API refuses, goes on as it came.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from hashlib import blake2b
+from typing import Any
+
+from context_gatekeeper.core.economics import PRICES, PriceProfile
+from context_gatekeeper.engine.pager_params import OURS, OURS_CAREFUL, OURS_FRUGAL, PagerParams
+from context_gatekeeper.errors import ConfigError, WireFormatError
+from context_gatekeeper.gateway.archive import Archive, Archived, open_pool
+from context_gatekeeper.gateway.identity import SessionKey, named_session, session_key
+from context_gatekeeper.gateway.live_session import LiveSession, PlannedRequest, resident_tokens
+from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
+from context_gatekeeper.gateway.standing import Standing, StandingReader
+from context_gatekeeper.wire import decode_request, encode_request
+from context_gatekeeper.wire.answers import read_answer
+from context_gatekeeper.wire.pairing import find_violations
+from context_gatekeeper.wire.records import RequestEdits, WireApi, WireRequest
+
+__all__ = ["POLICIES", "PlannerSettings", "SessionPlanner", "make_planner"]
+
+POLICIES: Mapping[str, PagerParams] = {"ours": OURS, "frugal": OURS_FRUGAL, "careful": OURS_CAREFUL}
+"""Settings of the planner by the name in the configuration."""
+_APIS = {
+    "messages": WireApi.MESSAGES,
+    "count_tokens": WireApi.MESSAGES,
+    "chat": WireApi.CHAT,
+    "responses": WireApi.RESPONSES,
+}
+_API_PRICES = {WireApi.MESSAGES: "anthropic-5m", WireApi.CHAT: "openai", WireApi.RESPONSES: "openai"}
+_MOST_BRANCHES = 8
+"""Conversations with one key that are kept apart: sub-agents, rewinds, side questions."""
+_MOST_OPEN_CALLS = 4096
+_FINE, _NOT_FINE = 200, 300
+_BYPASS, _UNCHANGED, _PLAN, _SHADOW = "bypass", "unchanged", "plan", "shadow"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerSettings:
+    """What the gateway tells its planner at the start."""
+
+    secret: bytes
+    """From which fences are drawn."""
+    policy: str = "ours"
+    """A name of `POLICIES`."""
+    cards: bool = True
+    """Whether agents get the running task's card once something has left their window."""
+    most_sessions: int = 256
+    """Kept in memory, the newest used; one that comes back later is planned from its request alone."""
+    most_chars: int = 16_000_000
+    """Of all their newest requests together: each character takes some 30 bytes."""
+    store: str = ""
+    """Path of the pool's file; "" keeps no pages."""
+    expand_command: str = ""
+    """With which an agent on this machine gets a page of a session, the session's name put behind it."""
+    archive: Mapping[str, Any] = field(default_factory=dict)
+    """Of `open_pool`, beside the store."""
+
+    @classmethod
+    def from_json(cls, settings: Mapping[str, Any]) -> PlannerSettings:
+        """Of the first frame; names of no field are another reader's.
+
+        Raises:
+            ConfigError: an unknown policy.
+        """
+        known = {one.name for one in fields(cls)}
+        given = {name: value for name, value in settings.items() if name in known and value is not None}
+        policy = given.get("policy", "ours")
+        if policy not in POLICIES:
+            raise ConfigError(f"policy {policy!a}", "there is none of that name", f"use one of {', '.join(POLICIES)}")
+        return cls(**{**given, "secret": bytes.fromhex(str(settings["secret"]))})
+
+
+@dataclass(slots=True)
+class _Branch:
+    """One conversation."""
+
+    session: LiveSession
+    request: WireRequest
+    """The newest."""
+    digest: bytes = b""
+    """Of its bytes."""
+    reply: bytes | None = None
+    standing: Standing | None = None
+    """What its session was told last."""
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    """A request whose answer has not come."""
+
+    branch: _Branch
+    request: WireRequest
+
+
+@dataclass(slots=True)
+class _Figures:
+    """Sums over all sessions, for the metrics."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+class SessionPlanner:
+    """See `gateway.port.Planner`."""
+
+    def __init__(self, settings: PlannerSettings) -> None:
+        self._settings = settings
+        self._branches: OrderedDict[SessionKey, list[_Branch]] = OrderedDict()
+        self._open: OrderedDict[int, _OpenCall] = OrderedDict()
+        self._newest: OrderedDict[tuple[str, str], WireRequest] = OrderedDict()
+        """Of each credential and session that a header names."""
+        self._figures = _Figures()
+        self._archive: Archive | None = None
+        self._standing: StandingReader | None = None
+        if settings.store:
+            stored = {**settings.archive, "store": settings.store}
+            self._archive = Archive(stored)
+            self._standing = StandingReader(lambda: open_pool(stored))
+
+    def plan(self, call: GatewayCall) -> PlanReply:
+        """See `gateway.port.Planner.plan`."""
+        api = _APIS[call.route]
+        try:
+            request = decode_request(api, call.body, self._like(call))
+        except WireFormatError:
+            self._figures.counts["unreadable"] += 1
+            return PlanReply(call.call_id, None, _BYPASS)
+        if request.has_server_history or not request.turns:
+            return PlanReply(call.call_id, None, _UNCHANGED)
+        key = session_key(request, call.headers, call.credential)
+        if call.route == "count_tokens":
+            return self._preview(call, key, request)
+        return self._planned(call, key, request)
+
+    def observe(self, answer: Answer) -> None:
+        """See `gateway.port.Planner.observe`."""
+        found = self._open.pop(answer.call_id, None)
+        if found is None or not _FINE <= answer.status < _NOT_FINE:
+            return
+        session = found.branch.session
+        api = found.request.api
+        read = read_answer(api, answer.content_type, answer.content)
+        if self._archive is not None:
+            body = found.request.source.encode("utf-8", "surrogatepass")
+            is_complete = answer.is_complete and read.is_complete
+            self._archive.put(
+                Archived(session.name, api, body, answer.content_type, answer.content, is_complete=is_complete)
+            )
+        if read.message.usage is not None and answer.was_sent_as_planned:
+            session.heard(read.message.usage)
+        session.look_ahead()
+
+    def status(self) -> Mapping[str, Any]:
+        """See `gateway.port.Planner.status`."""
+        sessions = [
+            {
+                "session": branch.session.name,
+                "calls": branch.session.calls,
+                "rewrites": branch.session.rewrites,
+                "epochs": len(branch.session.schedule.pager.rewrites),
+                "prompt_tokens": branch.session.schedule.pager.prompt_tokens,
+                "saved_units": round(branch.session.schedule.pager.ledger.saved),
+                "append_only_units": round(branch.session.schedule.pager.ledger.append_only),
+            }
+            for branches in self._branches.values()
+            for branch in branches
+        ]
+        return {"sessions": sessions, "counts": dict(self._figures.counts)}
+
+    def close(self) -> None:
+        """See `gateway.port.Planner.close`."""
+        if self._standing is not None:
+            self._standing.close()
+        if self._archive is not None:
+            self._archive.close()
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _planned(self, call: GatewayCall, key: SessionKey, request: WireRequest) -> PlanReply:
+        digest = blake2b(call.body, digest_size=16).digest()
+        branch = self._branch_of(key, request, call)
+        self._remember(call.call_id, branch, request)
+        if digest == branch.digest:
+            planned = branch.session.plan(request, now=call.now)
+            return self._reply(call, branch, planned, branch.reply)
+        self._tell_standing(branch, request)
+        planned = branch.session.plan(request, now=call.now)
+        branch.request, branch.digest = request, digest
+        self._newest[(call.credential, named_session(call.headers))] = request
+        self._newest.move_to_end((call.credential, named_session(call.headers)))
+        while len(self._newest) > self._settings.most_sessions:
+            self._newest.popitem(last=False)
+        branch.reply = self._encoded(request, planned.edits)
+        return self._reply(call, branch, planned, branch.reply)
+
+    def _like(self, call: GatewayCall) -> WireRequest | None:
+        """A request that this one may go on: of what stands in both nothing is read again."""
+        return self._newest.get((call.credential, named_session(call.headers)))
+
+    def _preview(self, call: GatewayCall, key: SessionKey, request: WireRequest) -> PlanReply:
+        branch = self._find(key, request)
+        if branch is None:
+            return PlanReply(call.call_id, None, _UNCHANGED)
+        body = self._encoded(request, branch.session.preview(request))
+        if call.shadow:
+            return PlanReply(call.call_id, None, _SHADOW)
+        return PlanReply(call.call_id, body, _UNCHANGED if body is None else _PLAN)
+
+    def _branch_of(self, key: SessionKey, request: WireRequest, call: GatewayCall) -> _Branch:
+        """The conversation that the request goes on, or a new one."""
+        branch = self._find(key, request)
+        if branch is None:
+            branch = _Branch(self._new_session(key, request, call), request)
+            self._branches.setdefault(key, []).append(branch)
+            del self._branches[key][:-_MOST_BRANCHES]
+        else:
+            self._branches[key].remove(branch)
+            self._branches[key].append(branch)
+        self._branches.move_to_end(key)
+        self._forget_oldest()
+        return branch
+
+    def _forget_oldest(self) -> None:
+        chars = sum(len(one.request.source) for branches in self._branches.values() for one in branches)
+        while len(self._branches) > 1 and (
+            len(self._branches) > self._settings.most_sessions or chars > self._settings.most_chars
+        ):
+            _, branches = self._branches.popitem(last=False)
+            chars -= sum(len(one.request.source) for one in branches)
+
+    def _find(self, key: SessionKey, request: WireRequest) -> _Branch | None:
+        """The conversation of which the request holds most, all that is known of it; ties go to the newest."""
+        best: _Branch | None = None
+        most = -1
+        for branch in self._branches.get(key, ()):
+            known = branch.session.known_messages(request)
+            if branch.session.goes_on(request) and known >= most:
+                best, most = branch, known
+        return best
+
+    def _new_session(self, key: SessionKey, request: WireRequest, call: GatewayCall) -> LiveSession:
+        settings, name = self._settings, key.pool_name
+        return LiveSession(
+            name,
+            _prices(request, call),
+            resident_tokens=resident_tokens(request),
+            secret=settings.secret,
+            params=replace(POLICIES[settings.policy], whole_blocks=request.api is WireApi.MESSAGES),
+            expand_command=f"{settings.expand_command} {name}" if settings.expand_command else "",
+        )
+
+    def _tell_standing(self, branch: _Branch, request: WireRequest) -> None:
+        """Goals, pins and cards, for agents: a side question for a title needs none."""
+        standing = Standing() if self._standing is None else self._standing.newest
+        if request.tools_text and branch.standing != standing:
+            branch.standing = standing
+            branch.session.set_resident(standing.goals, standing.pins, cards=self._settings.cards)
+
+    def _encoded(self, request: WireRequest, edits: RequestEdits) -> bytes | None:
+        """The edited request; None where nothing changes, or where its API would refuse it and not the client's own."""
+        if not edits:
+            return None
+        body = encode_request(request, edits)
+        faults = find_violations(request.api, json.loads(body))
+        if faults and set(faults) - set(find_violations(request.api, json.loads(request.source))):
+            self._figures.counts["invalid"] += 1
+            return None
+        return body
+
+    def _reply(self, call: GatewayCall, branch: _Branch, planned: PlannedRequest, body: bytes | None) -> PlanReply:
+        session = branch.session
+        ledger = session.schedule.pager.ledger
+        figures = {
+            "session": session.name,
+            "prompt_tokens": planned.plan.prompt_tokens,
+            "epoch": planned.plan.epoch,
+            "rewrite": planned.plan.rewrite,
+            "is_rewrite": planned.is_rewrite,
+            "saved_units": round(ledger.saved),
+            "append_only_units": round(ledger.append_only),
+        }
+        if call.shadow:
+            return PlanReply(call.call_id, None, _SHADOW, figures)
+        return PlanReply(call.call_id, body, _UNCHANGED if body is None else _PLAN, figures)
+
+    def _remember(self, call_id: int, branch: _Branch, request: WireRequest) -> None:
+        self._open[call_id] = _OpenCall(branch, request)
+        while len(self._open) > _MOST_OPEN_CALLS:
+            self._open.popitem(last=False)
+
+
+def make_planner(settings: Mapping[str, Any]) -> SessionPlanner:
+    """The gateway's planner, in the process that is its own.
+
+    Args:
+        settings: of the gateway's first frame (`PlannerSettings.from_json`).
+
+    Raises:
+        ConfigError: a setting cannot be used.
+    """
+    return SessionPlanner(PlannerSettings.from_json(settings))
+
+
+def _prices(request: WireRequest, call: GatewayCall) -> PriceProfile:
+    """The upstream's; else what the API's own provider charges, for an hour where the client caches for one."""
+    if call.prices in PRICES:
+        return PRICES[call.prices]
+    name = _API_PRICES[request.api]
+    if name == "anthropic-5m":
+        if not request.marks:
+            name = "none"
+        elif any(mark.ttl == "1h" for mark in request.marks if mark.where in ("messages", "request")):
+            name = "anthropic-1h"
+    return PRICES[name]

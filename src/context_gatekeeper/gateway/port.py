@@ -1,0 +1,81 @@
+"""The seam between the gateway's two processes: what the one that relays asks of the one that plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+__all__ = ["Answer", "GatewayCall", "PlanReply", "Planner"]
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayCall:
+    """One request of a client, as the gateway hands it to the planner."""
+
+    call_id: int
+    """Unique in the life of the gateway."""
+    route: str
+    """``messages``, ``count_tokens``, ``chat`` or ``responses``."""
+    upstream: str
+    """Name of the upstream in the configuration."""
+    prices: str
+    """Price profile of the upstream; "" lets the planner choose by route and request."""
+    credential: str
+    """Keyed hash of the client's credential, in hex; "" when it sent none. Never the credential itself."""
+    headers: Mapping[str, str]
+    """Lower-case names that tell the session (`identity.SESSION_HEADERS`), nothing else."""
+    now: float
+    """Seconds since the epoch."""
+    body: bytes
+    """Decoded (no gzip, br, zstd)."""
+    shadow: bool = False
+    """Plan and report, but the client's bytes are sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReply:
+    """What the planner decided for one call."""
+
+    call_id: int
+    body: bytes | None
+    """What to send; None: the client's own bytes."""
+    note: str = ""
+    """Why, one word for the header ``x-gatekeeper``: ``plan``, ``unchanged``, ``shadow``, ``bypass``."""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """For metrics and logs: ``session``, ``prompt_tokens``, ``epoch``, ``rewrite``, ``saved_units`` ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for one call; the planner reads usage and the model's message out of it."""
+
+    call_id: int
+    status: int
+    content_type: str
+    content: bytes
+    """As the provider sent it, decoded; at most a few MiB."""
+    is_complete: bool
+    """Whether the stream ended the way its API ends it; False when it broke off or the client left."""
+    was_sent_as_planned: bool
+    """False when the client's own bytes were sent because the plan came too late."""
+
+
+class Planner(Protocol):
+    """Plans calls. One thread calls it, in the order in which calls came."""
+
+    def plan(self, call: GatewayCall) -> PlanReply:
+        """Decide one call. May raise: the client's bytes are sent then."""
+        ...
+
+    def observe(self, answer: Answer) -> None:
+        """Hear what came back. Failures are counted and change nothing."""
+        ...
+
+    def status(self) -> Mapping[str, Any]:
+        """Sessions and figures so far, JSON-ready."""
+        ...
+
+    def close(self) -> None:
+        """Finish what is under way."""
+        ...

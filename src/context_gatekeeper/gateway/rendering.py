@@ -1,0 +1,395 @@
+"""From a planned window to what changes in a client's request.
+
+Slices of one block stand in the request's own part, in order; what is left out of a part leaves its digest there.
+Parts of which nothing stands leave, but never one of a call and its result without the other, and no message of the
+model's is given a word that is not its own: digests of whole exchanges, recalled pages and cards go into a message on
+the user's side. All decisions rest on the entries and on what was sent before them, so that a window that grew at its
+tail changes nothing in front of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from context_gatekeeper.core.argument_cuts import ArgumentCut, cut_arguments
+from context_gatekeeper.core.recalled_text import RecalledItem, render_recalled
+from context_gatekeeper.engine.digest import handle_ranges, slice_text
+from context_gatekeeper.engine.session_log import Segment, SessionLog, SliceKind
+from context_gatekeeper.engine.window import Entry, EntryForm
+from context_gatekeeper.types import BlockKind, MessageRole, PageKind, Provenance
+from context_gatekeeper.wire.records import PartKey, RequestEdits, WireMessage, WirePart, WireRequest
+
+__all__ = ["WindowRenderer", "left_out_note"]
+
+_NOTE = (
+    "[Note of the context gateway: to keep this conversation short, earlier text that is hardly needed is not shown."
+    " [out: p12-p14] stands where it was, with lines that may still matter; [= p9#L3-40] stands for lines that are the"
+    " same as before. Nothing is lost: name such a handle (p12, or p9#L3-40){way} and its text comes back.]"
+)
+_COMMAND_WAY = ", or run `{command}` with it,"
+_TOOL_TEXTS = frozenset({SliceKind.READ, SliceKind.SEARCH, SliceKind.SHELL, SliceKind.OTHER_RESULT})
+_USERS_SIDE = frozenset({MessageRole.USER, MessageRole.TOOL})
+_MARKED_FORMS = frozenset({EntryForm.DIGEST, EntryForm.REFERENCE})
+_FENCE_BYTES = 8
+
+
+@dataclass(slots=True)
+class _SegmentState:
+    """What of one block stands in the window."""
+
+    shown: list[tuple[int, str]] = field(default_factory=list)
+    """(place of its entry, text), in order; digests that stand inside the block too."""
+    pieces: set[int] = field(default_factory=set)
+    """Slices that stand there, whole, by reference or in a head."""
+    is_raw: bool = True
+    """Whether nothing but whole slices stands there."""
+    cuts: list[ArgumentCut] = field(default_factory=list)
+    """Of a call, what is left out of its arguments."""
+
+
+def left_out_note(expand_command: str = "") -> str:
+    """What an agent is told of the marks that stand for what is left out.
+
+    Args:
+        expand_command: with which it gets a page itself; "" where there is none.
+    """
+    return _NOTE.format(way=_COMMAND_WAY.format(command=expand_command) if expand_command else "")
+
+
+class WindowRenderer:
+    """Renders the windows of one session, request after request.
+
+    Args:
+        log: the session; only read.
+        keys: part of the request that each block of the log is, by its number.
+        session: its name, shown as the origin of recalled pages.
+        secret: from which the fences of recalled pages are drawn: the same page in the same place, the same fence.
+        expand_command: with which an agent gets a page itself; "" where there is none.
+    """
+
+    def __init__(
+        self, log: SessionLog, keys: Sequence[PartKey], *, session: str, secret: bytes, expand_command: str = ""
+    ) -> None:
+        self.hosts: dict[int, int] = {}
+        """Entry that stands in no part of its own -> message that it is added to."""
+        self.thinking_floor = 0
+        """Thinking in messages before this number is left out: it is bound to a prefix that is gone."""
+        self._log = log
+        self._keys = keys
+        self._session = session
+        self._secret = secret
+        self._note_host: int | None = None
+        self.note = left_out_note(expand_command)
+        """What the marks mean: told once, where the first one stands."""
+
+    def host_at(self, entries: Iterable[Entry], message: int) -> None:
+        """Put pages and cards that were laid since the last request into its newest message on the user's side."""
+        for entry in entries:
+            if entry.form in (EntryForm.RECALLED, EntryForm.RESIDENT) and entry.number not in self.hosts:
+                self.hosts[entry.number] = message
+
+    def render(self, request: WireRequest, entries: Sequence[Entry]) -> RequestEdits:
+        """What changes in the request so that it holds the window's entries; nothing where it holds them already."""
+        return _Rendering(self, request, entries).edits()
+
+    # -- used by a rendering ------------------------------------------------------------------
+
+    def note_host(self, first: int | None, standing: Iterable[int]) -> int | None:
+        """Message that tells what the marks mean; it moves only when it has left."""
+        if first is None:
+            return None
+        if self._note_host is None or self._note_host not in standing:
+            self._note_host = first
+        return self._note_host
+
+    def fence(self, entry: Entry) -> str:
+        """A word that no page can know."""
+        told = f"{self._session}\0{entry.number}".encode("utf-8", "surrogatepass")
+        return blake2b(told, key=self._secret, digest_size=_FENCE_BYTES).hexdigest()
+
+    @property
+    def log(self) -> SessionLog:
+        """The session."""
+        return self._log
+
+    @property
+    def keys(self) -> Sequence[PartKey]:
+        """Part of each block."""
+        return self._keys
+
+    @property
+    def session(self) -> str:
+        """Its name."""
+        return self._session
+
+
+class _Rendering:
+    """One request's."""
+
+    def __init__(self, owner: WindowRenderer, request: WireRequest, entries: Sequence[Entry]) -> None:
+        self._owner = owner
+        self._log = owner.log
+        self._request = request
+        self._entries = entries
+        self._states: dict[int, _SegmentState] = {}
+        self._short: dict[int, str] = {}
+        self._hosted: dict[int, list[tuple[int, Entry]]] = {}
+        self._by_key = {key: number for number, key in enumerate(owner.keys)}
+        self._parts = {part.key: part for message in request.messages for part in message.parts}
+        self._read_entries()
+        self._staying = self._find_staying()
+        self._standing = self._find_standing()
+
+    def edits(self) -> RequestEdits:
+        for place, entry in enumerate(self._entries):
+            if entry.form is EntryForm.DIGEST:
+                self._place_digest(place, entry)
+            elif entry.form in (EntryForm.RECALLED, EntryForm.RESIDENT):
+                self._host(self._owner.hosts[entry.number], place, entry)
+        texts: dict[PartKey, str] = {}
+        dropped: set[PartKey] = set()
+        for number, key in enumerate(self._owner.keys):
+            part = self._parts[key]
+            state = self._states.get(number)
+            if state is None:
+                if number not in self._staying:
+                    dropped.add(key)
+            elif (text := self._text_of(part, state)) is not None:
+                if text.strip():
+                    texts[key] = text
+                else:
+                    dropped.add(key)
+        self._settle_units(texts, dropped)
+        return RequestEdits(texts=texts, dropped=frozenset(dropped), added=self._added())
+
+    # -- what stands --------------------------------------------------------------------------
+
+    def _read_entries(self) -> None:
+        for place, entry in enumerate(self._entries):
+            if entry.form in (EntryForm.DIGEST, EntryForm.RECALLED, EntryForm.RESIDENT, EntryForm.NOTE):
+                continue
+            piece = self._log.slices[entry.pieces[0]]
+            state = self._states.setdefault(piece.segment, _SegmentState())
+            state.pieces.update(entry.pieces)
+            if entry.form is EntryForm.RAW:
+                block = self._log.segments[piece.segment].block
+                state.shown.append((place, block.text[piece.start : piece.end]))
+            else:
+                state.is_raw = False
+                state.shown.append((place, entry.text))
+        for number, state in self._states.items():
+            state.is_raw = state.is_raw and len(state.pieces) == len(self._log.segments[number].slices)
+
+    def _find_staying(self) -> set[int]:
+        """Blocks of which nothing stands, but which stay: a call with its results, and the other way about."""
+        log = self._log
+        staying: set[int] = set()
+        for segment in log.segments:
+            if segment.block.kind is not BlockKind.TOOL_CALL:
+                continue
+            group = [segment.number, *(result.number for result in log.results_of(segment))]
+            if any(number in self._states for number in group):
+                seen: set[int] = set()
+                for number in group:
+                    message = log.segments[number].message
+                    # Of a result of several pieces the first one alone takes the place of all.
+                    stands = any(other in self._states for other in group if log.segments[other].message == message)
+                    if number not in self._states and not stands and message not in seen:
+                        staying.add(number)
+                    seen.add(message)
+        return staying
+
+    def _find_standing(self) -> set[int]:
+        """Messages of which something stands before digests are placed."""
+        keys = self._owner.keys
+        standing = {keys[number].message for number in (*self._states, *self._staying)}
+        standing |= {self._owner.hosts[entry.number] for entry in self._entries if entry.number in self._owner.hosts}
+        in_turns = {key.message for key in keys}
+        return standing | {m.number for m in self._request.messages if m.number not in in_turns and m.parts}
+
+    # -- digests ------------------------------------------------------------------------------
+
+    def _place_digest(self, place: int, entry: Entry) -> None:
+        """Into a block of its own side that stays, else into a message on the user's side."""
+        log = self._log
+        segments = list(dict.fromkeys(log.slices[piece].segment for piece in entry.pieces))
+        home = self._home(segments)
+        for number in segments:
+            pieces = [piece for piece in entry.pieces if log.slices[piece].segment == number]
+            short = f"[out: {' '.join(handle_ranges(log, pieces))}]"
+            told = entry.text if number == home else short
+            if log.segments[number].block.kind is BlockKind.TOOL_CALL:
+                self._cut_call(number, pieces, told, short)
+            elif number in self._staying or (number in self._states and self._is_text(number)):
+                state = self._states.setdefault(number, _SegmentState(is_raw=False))
+                state.is_raw = False
+                state.shown.append((place, told))
+        if home is None:
+            self._host(self._find_host(entry, segments), place, entry)
+
+    def _home(self, segments: Sequence[int]) -> int | None:
+        """The block that the digest's text stands in; None for a message of its own."""
+        results = [n for n in segments if self._can_hold(n) and self._is_on_users_side(n)]
+        if results:
+            return results[0]
+        if len(segments) == 1 and self._can_hold(segments[0]):
+            return segments[0]
+        return None
+
+    def _can_hold(self, number: int) -> bool:
+        part = self._parts[self._owner.keys[number]]
+        return part.text_span is not None and (number in self._staying or number in self._states)
+
+    def _is_on_users_side(self, number: int) -> bool:
+        return self._request.messages[self._owner.keys[number].message].role in _USERS_SIDE
+
+    def _is_text(self, number: int) -> bool:
+        return self._parts[self._owner.keys[number]].text_span is not None
+
+    def _cut_call(self, number: int, pieces: Sequence[int], told: str, short: str) -> None:
+        if number not in self._staying and number not in self._states:
+            return
+        state = self._states.setdefault(number, _SegmentState(is_raw=False))
+        state.is_raw = False
+        log = self._log
+        runs: list[list[int]] = []
+        for piece in pieces:
+            if runs and piece == runs[-1][-1] + 1:
+                runs[-1].append(piece)
+            else:
+                runs.append([piece])
+        for run in runs:
+            state.cuts.append(ArgumentCut(log.slices[run[0]].start, log.slices[run[-1]].end, told, short))
+            told = short
+
+    def _find_host(self, entry: Entry, segments: Sequence[int]) -> int:
+        """Message on the user's side that a digest of whole messages is added to; the same until it is laid anew.
+
+        The message before it, when that is on the user's side; else its own first one; else the next that stands.
+        """
+        if entry.number in self._owner.hosts:
+            return self._owner.hosts[entry.number]
+        own = sorted({self._owner.keys[number].message for number in segments})
+        before = max(
+            (n for n in self._standing if n < own[0] and self._role(n) is not MessageRole.SYSTEM), default=None
+        )
+        if before is not None and self._role(before) in _USERS_SIDE:
+            host = before
+        else:
+            mine = [number for number in own if self._role(number) in _USERS_SIDE]
+            behind = sorted(n for n in self._standing if n > own[0] and self._role(n) in _USERS_SIDE)
+            host = (mine or behind)[0]
+        self._owner.hosts[entry.number] = host
+        self._standing.add(host)
+        return host
+
+    def _role(self, message: int) -> MessageRole:
+        return self._request.messages[message].role
+
+    # -- texts --------------------------------------------------------------------------------
+
+    def _text_of(self, part: WirePart, state: _SegmentState) -> str | None:
+        """The part's new text; None where it stays as it is."""
+        if state.is_raw or part.text_span is None:
+            return None
+        if part.block.kind is BlockKind.TOOL_CALL:
+            text = cut_arguments(part.block.text, sorted(state.cuts))
+            return None if text == part.block.text else text
+        written: list[str] = []
+        last_end = ""
+        for _, text in sorted(state.shown):
+            if written and last_end and last_end != "\n" and text:
+                written.append("\n")
+            written.append(text)
+            last_end = text[-1:] or last_end
+        return "".join(written)
+
+    def _settle_units(self, texts: dict[PartKey, str], dropped: set[PartKey]) -> None:
+        """Parts that only stay or leave together: what we cannot read, and thinking with what it led to."""
+        messages = self._request.messages
+        for message, behind in zip(messages, (*messages[1:], None), strict=True):
+            if message.role is not MessageRole.ASSISTANT:
+                continue
+            sealed = {part.key for part in message.parts if part.block.kind is BlockKind.OTHER}
+            if not sealed <= dropped:
+                dropped -= sealed
+            for key in sealed:
+                texts.pop(key, None)
+            self._settle_thinking(message, behind, dropped)
+
+    def _settle_thinking(self, message: WireMessage, behind: WireMessage | None, dropped: set[PartKey]) -> None:
+        thinking = {part.key for part in message.parts if part.block.kind is BlockKind.THINKING}
+        rest = {part.key for part in message.parts} - thinking
+        if not rest and behind is not None and behind.role is MessageRole.ASSISTANT:
+            rest = {part.key for part in behind.parts}  # an item of its own belongs to the one behind it
+        if message.number < self._owner.thinking_floor or (rest and rest <= dropped):
+            dropped |= thinking
+        elif rest and thinking:
+            dropped -= thinking  # a message's thinking leaves whole or not at all
+
+    # -- what is added ------------------------------------------------------------------------
+
+    def _host(self, message: int, place: int, entry: Entry) -> None:
+        self._hosted.setdefault(message, []).append((place, entry))
+        self._standing.add(message)
+
+    def _added(self) -> Mapping[int, tuple[str, ...]]:
+        added: dict[int, list[str]] = {}
+        for message, hosted in self._hosted.items():
+            texts = added.setdefault(message, [])
+            recalled: list[Entry] = []
+            for _, entry in sorted(hosted, key=lambda item: item[0]):
+                if entry.form is EntryForm.RECALLED:
+                    recalled.append(entry)
+                    continue
+                texts += self._recalled(recalled)
+                recalled = []
+                texts.append(entry.text)
+            texts += self._recalled(recalled)
+        host = self._owner.note_host(self._first_mark(), self._standing)
+        if host is not None:
+            added[host] = [self._owner.note, *added.get(host, [])]
+        return {message: tuple(texts) for message, texts in sorted(added.items())}
+
+    def _recalled(self, entries: Sequence[Entry]) -> list[str]:
+        """Pages that came back, as one fenced block of data."""
+        if not entries:
+            return []
+        items = [self._item(entry) for entry in entries]
+        return [render_recalled(items, self._owner.fence(entries[0]))]
+
+    def _item(self, entry: Entry) -> RecalledItem:
+        log = self._log
+        segment = log.segments[log.slices[entry.pieces[0]].segment]
+        is_result = segment.kind in _TOOL_TEXTS
+        return RecalledItem(
+            handle=" ".join(handle_ranges(log, entry.pieces)),
+            kind=PageKind.TOOL if is_result else PageKind.TURN,
+            provenance=_provenance(segment),
+            session=self._owner.session,
+            text="".join(slice_text(log, log.slices[piece]) for piece in entry.pieces),
+            tool=segment.block.name,
+            path=segment.path,
+        )
+
+    def _first_mark(self) -> int | None:
+        """Message on the user's side in which, or behind which, the first mark of ours stands; None where none does."""
+        for entry in self._entries:
+            if entry.form not in _MARKED_FORMS:
+                continue
+            host = self._owner.hosts.get(entry.number)
+            if host is None:
+                host = self._owner.keys[self._log.slices[entry.pieces[0]].segment].message
+            return next(
+                (n for n in sorted(self._standing) if n >= host and self._role(n) in _USERS_SIDE),
+                None,
+            )
+        return None
+
+
+def _provenance(segment: Segment) -> Provenance:
+    if segment.kind in _TOOL_TEXTS:
+        return Provenance.TOOL
+    return Provenance.USER if segment.kind is SliceKind.USER else Provenance.ASSISTANT

@@ -1,0 +1,190 @@
+"""The planner's process: reads calls as frames on standard input, answers each on standard output.
+
+A frame is two unsigned 32-bit numbers, big-endian (length of the header, length of the body), a JSON object as the
+header, and raw bytes. The first frame starts the planner; each later one gets one answer with the same ``id``, in
+the order in which they came. The process ends when its input does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from importlib import import_module
+from typing import Any, BinaryIO
+
+from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.gateway.port import Answer, GatewayCall, Planner, PlanReply
+
+__all__ = [
+    "FRAME_LENGTHS",
+    "Frame",
+    "load_planner",
+    "main",
+    "pack_frame",
+    "read_frame",
+    "read_header",
+    "run_worker",
+]
+
+Frame = tuple[dict[str, Any], bytes]
+FRAME_LENGTHS = struct.Struct(">II")
+_NOTES = frozenset(("plan", "unchanged", "shadow", "bypass"))
+
+
+def pack_frame(header: Mapping[str, Any], body: bytes = b"") -> list[bytes]:
+    """The pieces of a frame, so that a large body is not copied. Raises TypeError or ValueError for no JSON."""
+    head = json.dumps(header, allow_nan=False, separators=(",", ":")).encode()
+    return [FRAME_LENGTHS.pack(len(head), len(body)) + head, body]
+
+
+def read_header(head: bytes) -> dict[str, Any]:
+    """The header of a frame. Raises ValueError for anything but a JSON object."""
+    header = json.loads(head)
+    if not isinstance(header, dict):
+        raise ValueError("the header of a frame is no object")
+    return header
+
+
+def read_frame(source: BinaryIO) -> Frame | None:
+    """The next frame; None where the input ends, in the middle of a frame too. Raises ValueError for no frame."""
+    lengths = source.read(FRAME_LENGTHS.size)
+    if len(lengths) < FRAME_LENGTHS.size:
+        return None
+    head_length, body_length = FRAME_LENGTHS.unpack(lengths)
+    head = source.read(head_length)
+    body = source.read(body_length)
+    if len(head) < head_length or len(body) < body_length:
+        return None
+    return read_header(head), body
+
+
+def load_planner(factory: str, settings: Mapping[str, Any]) -> Planner:
+    """Make the planner that ``module:attribute`` makes of the settings.
+
+    Raises:
+        ConfigError: there is no such module or attribute. Whatever the factory raises goes through.
+    """
+    module_name, _, attribute = factory.partition(":")
+    try:
+        make = getattr(import_module(module_name), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"planner {factory!r}", f"it cannot be found ({error})", "name it module:attribute"
+        ) from error
+    planner: Planner = make(settings)
+    return planner
+
+
+def run_worker(source: BinaryIO, sink: BinaryIO, clock: Callable[[], float] = time.monotonic) -> None:
+    """Serve frames until the input ends.
+
+    Args:
+        source: where frames come from.
+        sink: where answers go.
+        clock: the clock of the calls' deadlines, in seconds; all processes of one machine share it.
+    """
+    start = read_frame(source)
+    if start is None:
+        return
+    try:
+        planner = load_planner(start[0]["factory"], start[0]["settings"])
+    except Exception as error:  # noqa: BLE001 - whatever it is, the gateway is told and goes on without a planner
+        _send(sink, {"id": start[0]["id"], "fault": "start", "text": f"{type(error).__name__}: {error}"})
+        return
+    _send(sink, {"id": start[0]["id"]})
+    try:
+        while (frame := read_frame(source)) is not None:
+            header, body = frame
+            try:
+                answer, content = _ANSWERS[header["kind"]](planner, header, body, clock)
+                pieces = pack_frame({"id": header["id"], **answer}, content)
+            except BaseException as error:  # noqa: BLE001 - a planner may raise anything; its calls go on without it
+                # The type alone: a message could quote what the call said.
+                pieces = pack_frame({"id": header["id"], "fault": "raised", "text": type(error).__name__})
+            _write(sink, pieces)
+    finally:
+        planner.close()
+
+
+def _send(sink: BinaryIO, header: Mapping[str, Any]) -> None:
+    _write(sink, pack_frame(header))
+
+
+def _write(sink: BinaryIO, pieces: list[bytes]) -> None:
+    sink.writelines(pieces)
+    sink.flush()
+
+
+def _answer_plan(planner: Planner, header: Mapping[str, Any], body: bytes, clock: Callable[[], float]) -> Frame:
+    if clock() > header["deadline"]:
+        return {"fault": "late"}, b""
+    call = GatewayCall(**header["call"], body=body)
+    began = clock()
+    reply = planner.plan(call)
+    fault = _fault(call, reply)
+    if fault:
+        return {"fault": "junk", "text": fault}, b""
+    figures = {"note": reply.note, "figures": dict(reply.figures), "seconds": clock() - began}
+    return {"has_body": reply.body is not None, **figures}, reply.body or b""
+
+
+def _fault(call: GatewayCall, reply: object) -> str:
+    """What makes a reply unfit to be sent on; "" when nothing does."""
+    if not isinstance(reply, PlanReply):
+        return "no PlanReply"
+    if reply.call_id != call.call_id:
+        return "the reply to another call"
+    if reply.note and reply.note not in _NOTES:
+        return "an unknown note"
+    return "" if reply.body is None else _body_fault(reply.body)
+
+
+def _body_fault(body: object) -> str:
+    if not isinstance(body, bytes):
+        return "a body that is no bytes"
+    try:
+        is_object = isinstance(json.loads(body), dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    return "" if is_object else "a body that is no JSON object"
+
+
+def _answer_observe(planner: Planner, header: Mapping[str, Any], body: bytes, _clock: Callable[[], float]) -> Frame:
+    planner.observe(Answer(**header["answer"], content=body))
+    return {}, b""
+
+
+def _answer_status(planner: Planner, _header: Mapping[str, Any], _body: bytes, _clock: Callable[[], float]) -> Frame:
+    return {"status": dict(planner.status())}, b""
+
+
+_ANSWERS: Mapping[str, Callable[[Planner, Mapping[str, Any], bytes, Callable[[], float]], Frame]] = {
+    "plan": _answer_plan,
+    "observe": _answer_observe,
+    "status": _answer_status,
+}
+
+
+def call_header(call: GatewayCall) -> dict[str, Any]:
+    """The fields of a call for a frame's header; its body goes as bytes."""
+    fields = {name: value for name, value in asdict(call).items() if name != "body"}
+    return {**fields, "headers": dict(call.headers)}
+
+
+def main() -> int:
+    """Serve standard input and output; what a planner prints goes nowhere, so that it cannot spoil a frame."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the gateway ends this process.
+    sink = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    run_worker(sys.stdin.buffer, sink)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
