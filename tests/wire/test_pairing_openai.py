@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from context_gatekeeper.wire.pairing import find_violations
 from context_gatekeeper.wire.records import WireApi
@@ -184,6 +186,26 @@ def uses(*ids: str) -> list[Any]:
 
 def results(*ids: str) -> list[Any]:
     return [{"type": "tool_result", "tool_use_id": one, "content": "ok"} for one in ids]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.data())
+def test_whole_loops_are_valid_in_every_api_and_half_a_pair_in_none(calls: list[int], data: st.DataObject) -> None:
+    ids = [[f"c{turn}x{number}" for number in range(count)] for turn, count in enumerate(calls)]
+    forms: dict[WireApi, list[Any]] = {api: [ASK] for api in WireApi}
+    for turn in filter(None, ids):
+        forms[WireApi.MESSAGES] += [
+            {"role": "assistant", "content": uses(*turn)},
+            {"role": "user", "content": results(*turn)},
+        ]
+        forms[WireApi.CHAT] += [called(*turn), *map(tool, turn)]
+        forms[WireApi.RESPONSES] += [*map(call, turn), *map(output, turn)]
+    for api, items in forms.items():
+        key = "input" if api is WireApi.RESPONSES else "messages"
+        assert find_violations(api, {"model": "claude-sonnet-5", key: items}) == []
+        if len(items) > 1:
+            gone = data.draw(st.integers(1, len(items) - 1))
+            left = items[:gone] + items[gone + 1 :]
+            assert find_violations(api, {"model": "claude-sonnet-5", key: left}) != []
 
 
 def test_a_kept_tail_that_starts_with_a_tool_answer_is_refused() -> None:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from context_gatekeeper.testing.faults import Fault
+from context_gatekeeper.testing.journal import PrefixBreak
 from context_gatekeeper.testing.provider import FakeProvider, echo_reply
-from context_gatekeeper.testing.records import FakeReply, ReceivedRequest
+from context_gatekeeper.testing.records import FakeCall, FakeReply, ReceivedRequest, RequestUsage
 
-__all__ = ["FakeProvider", "FakeReply", "ReceivedRequest", "echo_reply"]
+__all__ = [
+    "FakeCall",
+    "FakeProvider",
+    "FakeReply",
+    "Fault",
+    "PrefixBreak",
+    "ReceivedRequest",
+    "RequestUsage",
+    "echo_reply",
+]

@@ -1,88 +1,122 @@
 """FakeProvider: a strict stand-in for a model's service, over real HTTP on the loopback interface.
 
-It speaks MiniMax's two routes, OpenAI-compatible ``/v1/chat/completions`` and
-Anthropic-compatible ``/anthropic/v1/messages``, streamed and whole, refuses what a strict service
-refuses, and keeps every request::
+It speaks Anthropic Messages, OpenAI Chat Completions and OpenAI Responses, streamed and whole, scripts text, thinking
+and tool calls, refuses what the real service refuses, simulates its prompt cache, and keeps every request::
 
     with FakeProvider(["The lock expires after 30 s."]) as provider:
         ...                      # send requests to provider.openai_url or provider.anthropic_url
         provider.requests[0].messages
+        provider.totals.read     # prompt tokens that came from the cache
 
 Standard library only.
 """
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import time
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from context_gatekeeper.testing.answers import chat_body, chat_events, messages_body, messages_events
-from context_gatekeeper.testing.checks import chat_fault, messages_fault, read_body
-from context_gatekeeper.testing.records import FakeReply, ReceivedRequest
+from context_gatekeeper.core.economics import PriceProfile
+from context_gatekeeper.testing.http_server import HttpServer
+from context_gatekeeper.testing.journal import Journal, PrefixBreak, conversation_key
+from context_gatekeeper.testing.records import ReceivedRequest, RequestUsage
+from context_gatekeeper.testing.service import FaultScript, Script, Service, ServiceSettings
+from context_gatekeeper.testing.signatures import binds_whole_prefix
 
-__all__ = ["FakeProvider", "echo_reply"]
+__all__ = ["FakeProvider", "echo_reply", "speaks_minimax"]
 
-CHAT_PATH = "/v1/chat/completions"
-MESSAGES_PATH = "/anthropic/v1/messages"
-_OK, _BAD_REQUEST, _UNAUTHORISED, _NOT_FOUND, _BAD_METHOD = 200, 400, 401, 404, 405
 _ECHOED_CHARS = 60
-Script = Sequence[str | FakeReply] | Callable[[ReceivedRequest], str | FakeReply]
+_SCRIPT_THREADS = 64
+_OTHER_SERVICES = ("claude", "gpt", "o1", "o3", "o4", "codex", "chatgpt", "deepseek", "gemini")
 
 
 def echo_reply(request: ReceivedRequest) -> str:
     """The default answer: quotes the query and the beginning of every context line that was seen."""
-    lines = [text.splitlines()[0][:_ECHOED_CHARS] for text in request.context]
+    lines = [text.splitlines()[0][:_ECHOED_CHARS] for text in request.context if text]
     return "\n".join(
         [f"You asked: {request.query}", f"Context lines seen: {len(lines)}", *(f"> {line}" for line in lines)]
     )
 
 
+def speaks_minimax(model: str) -> bool:
+    """Whether a model is answered in MiniMax's form: every one that has no name of another service's."""
+    return bool(model) and not model.startswith(_OTHER_SERVICES)
+
+
 class FakeProvider:
     """A server that runs inside a ``with`` block.
+
+    Routes: ``/v1/messages`` (also ``/count_tokens``), ``/v1/chat/completions``, ``/v1/responses`` (also ``/compact``,
+    ``/input_tokens``), ``/v1/models``, all of them below ``/anthropic`` too. On ``/v1/chat/completions`` and
+    ``/anthropic/v1/messages`` models of no other service's name are MiniMax's: its checks, errors and forms of answer,
+    and no cache.
 
     Args:
         replies: a sequence of answers, used one by one (then `echo_reply`), or a function of the request.
         api_key: the key that requests must carry.
         models: names that are known; any name when None.
+        clock: seconds, for what the caches keep.
+        faults: what goes wrong: one for each answered request in order, or a function of the request. A fault with
+            a status uses up no reply. `FakeReply.fault` goes before it.
+        binds_prefix: whether a model's thinking is bound to everything before it.
+        speaks_minimax: whether a model is MiniMax's.
+        checks_thinking: whether signatures of thinking are checked; off for histories that others have made.
+        strict_roles: refuse two messages of one role one behind the other, which the Messages API joins.
+        piece_chars: streamed texts are cut after so many characters.
+        interval: seconds between two events of a stream.
+        port: to listen on; a free one for 0.
     """
 
-    def __init__(self, replies: Script = (), *, api_key: str = "test-key", models: Sequence[str] | None = None) -> None:
-        self.requests: list[ReceivedRequest] = []
-        """Every request that passed the checks, in order of arrival."""
-        self.refusals: list[str] = []
-        """Why requests were refused, in order."""
+    def __init__(
+        self,
+        replies: Script = (),
+        *,
+        api_key: str = "test-key",
+        models: Sequence[str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        faults: FaultScript = (),
+        binds_prefix: Callable[[str], bool] = binds_whole_prefix,
+        speaks_minimax: Callable[[str], bool] = speaks_minimax,
+        checks_thinking: bool = True,
+        strict_roles: bool = False,
+        piece_chars: int = 7,
+        interval: float = 0.0,
+        port: int = 0,
+    ) -> None:
         self.api_key = api_key
         self.models = models
-        self._replies = replies
-        self._used = 0
-        self._lock = threading.Lock()
-        self._server: _Server | None = None
-        self._thread: threading.Thread | None = None
+        self._settings = ServiceSettings(
+            replies, echo_reply, api_key, models, clock, faults, binds_prefix, speaks_minimax, checks_thinking,
+            strict_roles, piece_chars, interval,
+        )  # fmt: skip
+        self._port = port
+        self._journal = Journal()
+        self._server: HttpServer | None = None
+        self._executor: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
-        self._server = _Server(self)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        self._thread.start()
+        self._executor = ThreadPoolExecutor(_SCRIPT_THREADS, "fake-provider-script")
+        service = Service(self._settings, self._journal, self._executor)
+        self._server = HttpServer(service.answer, service.hung_up)
+        self._server.start(self._port)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._server is not None and self._thread is not None:
-            self._server.shutdown()
-            self._thread.join()
-            self._server.server_close()
+        if self._server is not None and self._executor is not None:
+            self._server.stop()
+            self._executor.shutdown(wait=False, cancel_futures=True)
 
     @property
     def url(self) -> str:
         """Address of the server, without a path."""
         if self._server is None:
             raise RuntimeError("FakeProvider: it is not running; use it in a with statement")
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://127.0.0.1:{self._server.port}"
 
     @property
     def openai_url(self) -> str:
@@ -91,105 +125,61 @@ class FakeProvider:
 
     @property
     def anthropic_url(self) -> str:
-        """Base address for Anthropic clients."""
+        """Base address for Anthropic clients; `url` serves as well."""
         return f"{self.url}/anthropic"
 
-    def take(self, request: ReceivedRequest) -> FakeReply:
-        """Keep a good request and choose its answer (called by the server)."""
-        with self._lock:
-            self.requests.append(request)
-            place = self._used
-            self._used += 1
-        # A function may wait, and must not hold up other requests meanwhile.
-        if callable(self._replies):
-            chosen = self._replies(request)
-        else:
-            chosen = self._replies[place] if place < len(self._replies) else echo_reply(request)
-        return FakeReply(chosen) if isinstance(chosen, str) else chosen
+    # -- the log --------------------------------------------------------------------------
 
+    @property
+    def requests(self) -> list[ReceivedRequest]:
+        """Every request to a model that passed the checks, in order of arrival."""
+        return self._journal.requests
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+    @property
+    def counted(self) -> list[ReceivedRequest]:
+        """The same of the routes that count tokens."""
+        return self._journal.counted
 
-    def __init__(self, provider: FakeProvider) -> None:
-        self.provider = provider
-        super().__init__(("127.0.0.1", 0), _Connection)
+    @property
+    def log(self) -> list[ReceivedRequest]:
+        """Everything that arrived, refused or not."""
+        return self._journal.log
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that left is no error of the test."""
+    @property
+    def refusals(self) -> list[str]:
+        """Why requests were refused, in order."""
+        return self._journal.refusals
 
+    @property
+    def hangups(self) -> int:
+        """Answers whose client left before their end."""
+        return self._journal.hangups
 
-class _Connection(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Server
+    @property
+    def finished(self) -> int:
+        """Answers that were sent to their end, or to where their fault broke them off."""
+        return self._journal.finished
 
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
-        """Requests are kept, not printed."""
+    def wait_until(self, condition: Callable[[FakeProvider], bool], seconds: float = 10.0) -> bool:
+        """Wait until ``condition`` of this provider holds; whether it does within ``seconds``."""
+        return self._journal.wait_until(lambda: condition(self), seconds)
 
-    def do_GET(self) -> None:
-        self._refuse(_BAD_METHOD, "send POST")
+    def release_stalls(self) -> None:
+        """Let every answer go on that stalls now."""
+        if self._server is not None:
+            self._server.release_stalls()
 
-    def do_POST(self) -> None:
-        content = self.rfile.read(int(self.headers.get("content-length") or 0))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        if self.path not in (CHAT_PATH, MESSAGES_PATH):
-            self._refuse(_NOT_FOUND, f"no route {self.path}")
-            return
-        provider = self.server.provider
-        is_chat = self.path == CHAT_PATH
-        given = headers.get("authorization", "").removeprefix("Bearer ")
-        if provider.api_key not in ({given} if is_chat else {given, headers.get("x-api-key")}):
-            self._refuse(_UNAUTHORISED, "login fail: please carry the API secret key in the request header (1004)")
-            return
-        fault, body = read_body(content)
-        fault = fault or (chat_fault(body) if is_chat else messages_fault(body, headers))
-        if fault is None and provider.models is not None and body["model"] not in provider.models:
-            fault = f"unknown model {body['model']!r}"
-        if fault is not None:
-            self._refuse(_BAD_REQUEST, f"invalid params, {fault} (2013)")
-            return
-        request = ReceivedRequest(self.path, headers, body)
-        self._answer(request, provider.take(request))
+    # -- figures --------------------------------------------------------------------------
 
-    def _answer(self, request: ReceivedRequest, reply: FakeReply) -> None:
-        if reply.status != _OK:
-            self._refuse(reply.status, reply.text, retry_after=reply.retry_after)
-        elif reply.base_resp_code:
-            base_resp = {"status_code": reply.base_resp_code, "status_msg": reply.text}
-            self._send_json(_OK, {"id": "", "choices": None, "base_resp": base_resp})
-        elif request.is_stream:
-            events = chat_events if request.path == CHAT_PATH else messages_events
-            self._send_events(list(events(request, reply)), breaks_off=reply.breaks_off)
-        else:
-            whole = chat_body if request.path == CHAT_PATH else messages_body
-            self._send_json(_OK, whole(request, reply))
+    @property
+    def totals(self) -> RequestUsage:
+        """Tokens of all requests."""
+        return self._journal.totals
 
-    def _refuse(self, status: int, message: str, *, retry_after: str | None = None) -> None:
-        self.server.provider.refusals.append(message)
-        kinds = {_BAD_REQUEST: "bad_request_error", _UNAUTHORISED: "authorized_error"}
-        error = {"type": kinds.get(status, "api_error"), "message": message, "http_code": str(status)}
-        extra = {"retry-after": retry_after} if retry_after else {}
-        self._send_json(status, {"type": "error", "error": error, "request_id": "fake"}, extra)
+    def bill(self, prices: PriceProfile) -> float:
+        """Price of all requests, in plain input tokens."""
+        return self._journal.bill(prices)
 
-    def _send_json(self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
-        content = json.dumps(body, ensure_ascii=False).encode()
-        self.send_response(status)
-        for name, value in {"content-type": "application/json", **(headers or {})}.items():
-            self.send_header(name, value)
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def _send_events(self, events: list[str], *, breaks_off: bool) -> None:
-        self.send_response(_OK)
-        self.send_header("content-type", "text/event-stream; charset=utf-8")
-        self.send_header("transfer-encoding", "chunked")
-        self.end_headers()
-        for event in events[: len(events) // 2] if breaks_off else events:
-            content = event.encode()
-            self.wfile.write(b"%x\r\n%b\r\n" % (len(content), content))
-            self.wfile.flush()
-        if breaks_off:
-            self.close_connection = True
-        else:
-            self.wfile.write(b"0\r\n\r\n")
+    def prefix_breaks(self, key: Callable[[ReceivedRequest], Hashable] = conversation_key) -> list[PrefixBreak]:
+        """Requests that do not extend the one before them in their conversation, which ``key`` names."""
+        return self._journal.prefix_breaks(key)
