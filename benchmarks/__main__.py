@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 
+from benchmarks.gateway import GatewaySettings, measure_gateway
+from benchmarks.hook import measure_hook
 from benchmarks.hostile import measure_text
 from benchmarks.imports import measure_import
 from benchmarks.plan import PlanSettings, measure_plan
@@ -120,6 +123,24 @@ def import_command(as_json: bool) -> None:
     _print_flat(dict(measure_import()), as_json)
 
 
+@main.command("gateway")
+@click.option("--streams", default=1000, show_default=True, type=click.IntRange(min=1), help="Open at once.")
+@click.option("--body-kb", default=400, show_default=True, type=click.IntRange(min=1), help="Of each request.")
+@click.option("--stream-seconds", default=20.0, show_default=True, help="Length of an answer.")
+@click.option("--events-per-second", default=1.0, show_default=True, help="Of each answer.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def gateway_command(as_json: bool, **settings: Any) -> None:
+    """What the gateway adds to the first byte of an answer while many streams run, and its memory for each."""
+    _print_flat(measure_gateway(GatewaySettings(**settings)), as_json)
+
+
+@main.command("hook")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def hook_command(as_json: bool) -> None:
+    """What `cgk hook` adds to the start of a bare interpreter, median of 15 rounds of fresh processes."""
+    _print_flat(measure_hook(), as_json)
+
+
 @main.command("text")
 @click.option("--characters", default=100_000, show_default=True, type=click.IntRange(min=100), help="Of each text.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -146,6 +167,31 @@ def _numbers(text: str) -> tuple[int, ...]:
             f"{text!r} is no list of sizes; pass whole numbers from 100 on, as 1000,10000", param_hint="--sizes"
         )
     return numbers
+
+
+@main.command("through-gateway")
+@click.option(
+    "--data",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Recorded sessions of agents.",
+)
+@click.option("--min-calls", default=100, show_default=True, help="Shorter sessions are left out.")
+@click.option("--sessions", "most_sessions", type=int, help="Most of them.  [default: all]")
+@click.option("--policy", default="ours", show_default=True, help="ours, frugal or careful.")
+@click.option("--cards/--no-cards", default=False, show_default=True, help="Whether the gateway adds cards.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def through_gateway_command(
+    data: Path, min_calls: int, most_sessions: int | None, policy: str, cards: bool, as_json: bool
+) -> None:
+    """Send recorded sessions through a running gateway, and compare the provider's bill with the replay's."""
+    from benchmarks.through_gateway import ThroughSettings, measure_through_gateway
+
+    with TemporaryDirectory() as folder:
+        settings = ThroughSettings(data, min_calls, most_sessions, policy, cards, Path(folder))
+        result = measure_through_gateway(settings, lambda line: click.echo(line, err=True))
+    rows = {key: value for key, value in result.items() if key != "sessions"}
+    _print_flat(result if as_json else rows, as_json)
 
 
 def _names(text: str) -> tuple[str, ...]:
