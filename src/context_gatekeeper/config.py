@@ -23,6 +23,9 @@ from platformdirs import user_config_path, user_data_path
 from context_gatekeeper.errors import ConfigError
 
 __all__ = [
+    "ENV_FILE",
+    "GATEWAY_TABLE",
+    "GATEWAY_VARIABLE",
     "PROVIDERS",
     "Config",
     "Origin",
@@ -32,6 +35,9 @@ __all__ = [
     "default_store",
     "load_config",
     "read_env_file",
+    "read_toml_file",
+    "settings_folder",
+    "unknown_setting",
 ]
 
 _APPLICATION = "context-gatekeeper"
@@ -40,6 +46,9 @@ ENV_FILE = ".env"
 TOML_FILE = "context-gatekeeper.toml"
 _PREFIX = "CGK_"
 _CONFIG_VARIABLE = "CGK_CONFIG"
+GATEWAY_TABLE = "gateway"
+GATEWAY_VARIABLE = "CGK_GATEWAY"
+"""Settings of the gateway begin with these two; `config_gateway` reads them."""
 _ENV_LINE = re.compile(r"(?:export\s+)?([^\s=#'\"]+)\s*=\s*(.*)\Z", re.DOTALL)
 """Names of any kind: other programs keep theirs in the same file."""
 _QUOTES = ('"', "'")
@@ -184,7 +193,12 @@ def default_store() -> Path:
 
 def default_sealed_folder() -> Path:
     """Where secrets are sealed where nobody names a folder: in the user's folder for settings, away from the pages."""
-    return user_config_path(_APPLICATION, appauthor=False) / "sealed"
+    return settings_folder() / "sealed"
+
+
+def settings_folder() -> Path:
+    """The user's folder for settings of this package; it need not be there."""
+    return user_config_path(_APPLICATION, appauthor=False)
 
 
 def read_env_file(path: Path) -> dict[str, str]:
@@ -234,34 +248,45 @@ def _unquoted(value: str) -> str:
 
 def _variable_settings(variables: Mapping[str, str], origin: Origin, source: str) -> Iterator[tuple[str, Setting]]:
     for variable, value in variables.items():
-        if not variable.startswith(_PREFIX) or variable == _CONFIG_VARIABLE:
+        if not variable.startswith(_PREFIX) or variable == _CONFIG_VARIABLE or variable.startswith(GATEWAY_VARIABLE):
             continue
         name = variable.removeprefix(_PREFIX).lower()
         where = f"{source}: {variable}" if source else variable
         if name not in _SETTINGS:
-            raise _unknown(where, variable, [f"{_PREFIX}{known.upper()}" for known in _SETTINGS])
+            raise unknown_setting(where, variable, [f"{_PREFIX}{known.upper()}" for known in _SETTINGS])
         if value:
             yield name, Setting(_checked(name, value, where), origin, source or variable)
 
 
-def _toml_settings(variables: Mapping[str, str], folder: Path) -> Iterator[tuple[str, Setting]]:
+def read_toml_file(variables: Mapping[str, str], folder: Path) -> tuple[Path, dict[str, Any]]:
+    """The TOML file that ``CGK_CONFIG`` names, or that of ``folder``, and what it holds: nothing when it is not there.
+
+    Raises ConfigError for a named file that is not there and for one that cannot be read.
+    """
     named = variables.get(_CONFIG_VARIABLE)
     path = Path(named) if named else folder / TOML_FILE
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        return path, tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         if named:
             raise ConfigError(f"{_CONFIG_VARIABLE}={named}", "there is no such file", "correct or unset it") from None
-        return
+        return path, {}
     except (OSError, ValueError) as error:
         raise ConfigError(str(path), f"it is no readable TOML ({error})", "mend the file") from error
+
+
+def _toml_settings(variables: Mapping[str, str], folder: Path) -> Iterator[tuple[str, Setting]]:
+    path, table = read_toml_file(variables, folder)
     for name, value in table.items():
+        if name == GATEWAY_TABLE:
+            continue
         if name not in _SETTINGS:
-            raise _unknown(f"{path}: {name}", name, list(_SETTINGS))
+            raise unknown_setting(f"{path}: {name}", name, list(_SETTINGS))
         yield name, Setting(_checked(name, value, f"{path}: {name}"), Origin.FILE, str(path))
 
 
-def _unknown(where: str, name: str, known: list[str]) -> ConfigError:
+def unknown_setting(where: str, name: str, known: list[str]) -> ConfigError:
+    """The error for a setting that there is not, with the one that was perhaps meant."""
     near = get_close_matches(name, known, n=1)
     return ConfigError(
         where, "there is no such setting", f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"

@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from importlib import import_module
 from typing import Any, BinaryIO
 
@@ -24,6 +24,7 @@ from context_gatekeeper.gateway.port import Answer, GatewayCall, Planner, PlanRe
 __all__ = [
     "FRAME_LENGTHS",
     "Frame",
+    "call_header",
     "load_planner",
     "main",
     "pack_frame",
@@ -34,6 +35,7 @@ __all__ = [
 
 Frame = tuple[dict[str, Any], bytes]
 FRAME_LENGTHS = struct.Struct(">II")
+_CALL_FIELDS = tuple(entry.name for entry in fields(GatewayCall) if entry.name not in ("headers", "body"))
 _NOTES = frozenset(("plan", "unchanged", "shadow", "bypass"))
 
 
@@ -173,8 +175,7 @@ _ANSWERS: Mapping[str, Callable[[Planner, Mapping[str, Any], bytes, Callable[[],
 
 def call_header(call: GatewayCall) -> dict[str, Any]:
     """The fields of a call for a frame's header; its body goes as bytes."""
-    fields = {name: value for name, value in asdict(call).items() if name != "body"}
-    return {**fields, "headers": dict(call.headers)}
+    return {name: getattr(call, name) for name in _CALL_FIELDS} | {"headers": dict(call.headers)}
 
 
 def main() -> int:

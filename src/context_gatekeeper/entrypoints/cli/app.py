@@ -15,7 +15,9 @@ import click
 from context_gatekeeper import __version__
 from context_gatekeeper.entrypoints.cli.agent_commands import AGENT_COMMANDS
 from context_gatekeeper.entrypoints.cli.face import Face, face_options, selection_options, with_face
+from context_gatekeeper.entrypoints.cli.mcp_command import mcp
 from context_gatekeeper.entrypoints.cli.replay_options import REPLAY_OPTIONS
+from context_gatekeeper.entrypoints.cli.serve_command import serve
 from context_gatekeeper.entrypoints.cli.terminal import (
     OutputClosedError,
     OutputFailedError,
@@ -27,6 +29,7 @@ from context_gatekeeper.entrypoints.cli.terminal import (
     printable,
     say,
 )
+from context_gatekeeper.entrypoints.cli.wrap_commands import CLIENT_COMMANDS
 from context_gatekeeper.errors import GatekeeperError
 
 __all__ = ["cgk", "run"]
@@ -199,7 +202,7 @@ def evaluate(context: click.Context, arguments: tuple[str, ...]) -> None:
         evals.main(args=passed, prog_name="cgk eval", standalone_mode=False)
 
 
-for _command in AGENT_COMMANDS:
+for _command in (*AGENT_COMMANDS, *CLIENT_COMMANDS, serve, mcp):
     cgk.add_command(_command)
 
 

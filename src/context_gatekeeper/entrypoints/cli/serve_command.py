@@ -1,0 +1,125 @@
+"""``cgk serve``: runs the gateway in the foreground; ``--off`` and ``--on`` switch one that runs."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from context_gatekeeper.config import default_store
+from context_gatekeeper.config_gateway import GatewayConfig, load_gateway_config
+from context_gatekeeper.entrypoints.cli.face import Face, face_options, with_face
+from context_gatekeeper.entrypoints.cli.terminal import Tint
+from context_gatekeeper.errors import ConfigError
+
+if TYPE_CHECKING:
+    from context_gatekeeper.entrypoints.gateway.server import Gateway
+
+__all__ = ["serve"]
+
+_PACKAGES = frozenset(("aiohttp", "brotli", "httptools", "multidict", "starlette", "uvicorn", "yarl", "zstandard"))
+
+
+@click.command()
+@click.option("--on", "turns_on", is_flag=True, help="Undo --off.")
+@click.option("--off", "turns_off", is_flag=True, help="Make running gateways forward everything untouched, and end.")
+@click.option("--redaction", help="What becomes of secrets in the pool: keep (sealed apart), drop or off.")
+@click.option("--store", help="SQLite file that keeps the pages.  [default: pages.db in the user's data folder]")
+@click.option("--token", help="Secret that clients send as x-gatekeeper-token; better in CGK_GATEWAY_TOKEN.")
+@click.option("--shadow", is_flag=True, default=None, help="Plan and report, but change nothing.")
+@click.option("--upstream", help="Address that gets every request.  [default: by API, and by /u/NAME in the path]")
+@click.option("--port", type=int, help="0 takes a free one.  [default: 8787]")
+@click.option("--host", help="Address to listen on; others than this machine's need a token.  [default: 127.0.0.1]")
+@face_options
+@with_face
+def serve(
+    face: Face, /, store: str | None, redaction: str | None, *, turns_on: bool, turns_off: bool, **flags: Any
+) -> int:
+    """Relay the calls of unchanged agents to their models, with the context that each call needs.
+
+    Point a client's base address at the gateway: ANTHROPIC_BASE_URL=http://127.0.0.1:8787 or
+    OPENAI_BASE_URL=http://127.0.0.1:8787/v1; with /u/NAME before the path it goes to the upstream NAME of the
+    settings. Keys stay in the client and are passed on.
+    """
+    config = load_gateway_config(flags)
+    if turns_on or turns_off:
+        return _switch(face, config, is_off=turns_off)
+    settings = face.config(store=store, redaction=redaction)
+    for_planner = {
+        "store": settings.store or str(default_store()),
+        "redaction": settings.redaction,
+        "sealed_folder": settings.sealed_folder,
+        **config.planner_settings,
+    }
+    return _run_gateway(face, replace(config, planner_settings=for_planner))
+
+
+def _switch(face: Face, config: GatewayConfig, *, is_off: bool) -> int:
+    from context_gatekeeper.entrypoints.gateway.switch import turn_off, turn_on
+
+    (turn_off if is_off else turn_on)(config.off_file)
+    if face.as_json:
+        face.print_json({"off": is_off, "file": str(config.off_file)})
+    else:
+        done = "forward everything untouched" if is_off else "plan again"
+        face.print_lines([f"gateways of this user {done} ({config.off_file})"])
+    return 0
+
+
+def _run_gateway(face: Face, config: GatewayConfig) -> int:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises:
+        ConfigError: the extra is not installed, the port is in use, or the key file cannot be kept.
+    """
+    try:
+        from context_gatekeeper.entrypoints.gateway.server import Gateway, open_socket, raise_file_limit
+    except ModuleNotFoundError as missing:
+        if missing.name not in _PACKAGES:
+            raise
+        step = 'run: pip install "context-gatekeeper[gateway]"'
+        raise ConfigError(str(missing.name), "it is not installed", step) from missing
+    listener = open_socket(config)
+    raise_file_limit()
+    port = listener.getsockname()[1]
+
+    async def run() -> None:
+        gateway = Gateway(config)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(gateway.stop))
+        loop = asyncio.get_running_loop()
+        await gateway.serve(listener, lambda ready: _announce(face, config, port, ready))
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        asyncio.run(run())
+    finally:
+        listener.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0
+
+
+def _announce(face: Face, config: GatewayConfig, port: int, gateway: Gateway) -> None:
+    """Say where the gateway is, when it takes requests."""
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    url = f"http://{host}:{port}"
+    if face.as_json:
+        face.print_json({"url": url, "port": port, "shadow": config.shadow, "planner": gateway.planner.is_up})
+    else:
+        text = f"serving at {url}: set ANTHROPIC_BASE_URL={url} or OPENAI_BASE_URL={url}/v1 in the client"
+        face.print_lines([face.paint(text, Tint.ACCENT)])
+    for note in _notes(config, gateway):
+        face.note(note)
+
+
+def _notes(config: GatewayConfig, gateway: Gateway) -> list[str]:
+    states: Mapping[str, bool] = {
+        "note: switched off, everything is forwarded untouched; `cgk serve --on` switches it on": gateway.switch.is_off,
+        "note: shadow mode, plans are reported and nothing is changed": config.shadow,
+    }
+    return [text for text, is_so in states.items() if is_so]

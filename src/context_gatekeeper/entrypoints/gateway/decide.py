@@ -1,0 +1,145 @@
+"""What becomes of one request: asks the planner in time, and falls back on the client's own bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from context_gatekeeper.config_gateway import GatewayConfig
+from context_gatekeeper.entrypoints.gateway.codings import CodingError, decode_body, split_codings
+from context_gatekeeper.entrypoints.gateway.headers import CredentialHash, session_headers
+from context_gatekeeper.entrypoints.gateway.metrics import GatewayMetrics
+from context_gatekeeper.entrypoints.gateway.planner_process import PlannerFaultError, PlannerProcess
+from context_gatekeeper.entrypoints.gateway.routes import Target
+from context_gatekeeper.gateway.port import GatewayCall, PlanReply
+
+__all__ = ["BYPASS", "OFF", "UNCHANGED", "Decider", "Decision"]
+
+_LOGGER = logging.getLogger(__name__)
+PLAN, UNCHANGED, SHADOW, BYPASS, OFF = "plan", "unchanged", "shadow", "bypass", "off"
+_LARGE_BODY_BYTES = 1_000_000
+_MOST_RATIO = 100.0
+_THREAD_BYTES = 256 * 1024
+"""Smaller bodies are decoded on the spot: a thread would cost more."""
+_HIDDEN_FAULTS = (CodingError, PlannerFaultError)
+
+
+@dataclass(slots=True)
+class Decision:
+    """What is sent for one request."""
+
+    body: bytes
+    """Whoever sends it takes it away (`take_body`)."""
+    note: str
+    """For the header ``x-gatekeeper``."""
+    is_edited: bool = False
+    call_id: int | None = None
+    """Set when the planner was handed the call, and will hear of the answer."""
+    was_in_time: bool = False
+
+    def take_body(self) -> bytes:
+        """The body, which is not held here any longer."""
+        body, self.body = self.body, b""
+        return body
+
+
+class Decider:
+    """Turns requests into decisions. Never raises for anything that the planner or a body does.
+
+    Args:
+        config: deadlines and caps.
+        planner: asked for plans.
+        metrics: counts what happened.
+        credentials: names who asks.
+    """
+
+    def __init__(
+        self, config: GatewayConfig, planner: PlannerProcess, metrics: GatewayMetrics, credentials: CredentialHash
+    ) -> None:
+        self._config = config
+        self._planner = planner
+        self._metrics = metrics
+        self._credentials = credentials
+        self._call_ids = itertools.count(1)
+
+    async def decide(
+        self, target: Target, headers: Mapping[bytes, bytes], query: bytes, body: bytes, *, wants_shadow: bool
+    ) -> Decision:
+        """Plan a whole body that has just come."""
+        decision = Decision(body, BYPASS)
+        began = time.monotonic()
+        try:
+            await self._plan(decision, target, headers, query, began, wants_shadow=wants_shadow)
+        except _HIDDEN_FAULTS as fault:
+            where = fault.where if isinstance(fault, PlannerFaultError) else "coding"
+            self._fail_open(decision, where)
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not become one of the client's
+            _LOGGER.warning("planning failed with %s; the request is sent as it came", type(error).__name__)
+            self._fail_open(decision, "gateway")
+        self._metrics.observe_seconds("cgk_schedule_seconds", time.monotonic() - began)
+        return decision
+
+    def _fail_open(self, decision: Decision, where: str) -> None:
+        decision.note = BYPASS
+        self._metrics.count("cgk_fail_open_total", where=where)
+
+    async def _plan(
+        self,
+        decision: Decision,
+        target: Target,
+        headers: Mapping[bytes, bytes],
+        query: bytes,
+        began: float,
+        *,
+        wants_shadow: bool,
+    ) -> None:
+        is_large = len(decision.body) > _LARGE_BODY_BYTES
+        seconds = self._config.plan_large_seconds if is_large else self._config.plan_seconds
+        plain = await self._plain_body(decision.body, headers.get(b"content-encoding", b"").decode("latin-1"), seconds)
+        call = GatewayCall(
+            call_id=next(self._call_ids),
+            route=target.route,
+            upstream=target.upstream,
+            prices=target.prices,
+            credential=self._credentials.of(headers, query),
+            headers=session_headers(headers),
+            now=time.time(),
+            body=plain,
+            shadow=wants_shadow or self._config.shadow,
+        )
+        try:
+            reply = await self._planner.plan(call, max(seconds - (time.monotonic() - began), 0.0))
+        except PlannerFaultError as fault:
+            # Late or not, the planner may have taken the call: it must hear that its plan was not sent.
+            decision.call_id = call.call_id if fault.where in ("late", "raised", "junk") else None
+            raise
+        decision.call_id, decision.was_in_time = call.call_id, True
+        self._take_reply(decision, call, reply)
+
+    async def _plain_body(self, body: bytes, coding: str, seconds: float) -> bytes:
+        """The body without codings. Raises CodingError and, when decoding takes too long, PlannerFaultError."""
+        if not split_codings(coding):
+            return body
+        limits = {"most_bytes": self._config.max_decoded_bytes, "most_ratio": _MOST_RATIO}
+        if len(body) < _THREAD_BYTES:
+            return decode_body(body, coding, **limits)  # type: ignore[arg-type]
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.to_thread(decode_body, body, coding, **limits)  # type: ignore[arg-type]
+        except TimeoutError:
+            raise PlannerFaultError("late") from None
+
+    def _take_reply(self, decision: Decision, call: GatewayCall, reply: PlanReply) -> None:
+        self._metrics.add_figures(reply.figures)
+        if reply.note == BYPASS:
+            self._fail_open(decision, "planner")
+        elif call.shadow:
+            decision.note = SHADOW
+        elif reply.body is None or reply.body == call.body:
+            decision.note = UNCHANGED
+        else:
+            decision.body, decision.note, decision.is_edited = reply.body, PLAN, True
