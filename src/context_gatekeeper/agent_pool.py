@@ -10,12 +10,13 @@ import os
 import secrets
 import tempfile
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from context_gatekeeper.arguments import (
     check_limit,
@@ -30,7 +31,7 @@ from context_gatekeeper.arguments import (
 )
 from context_gatekeeper.config import default_sealed_folder
 from context_gatekeeper.core.handles import parse_handle
-from context_gatekeeper.core.recalled_text import render_recalled
+from context_gatekeeper.core.recalled_text import RecalledItem, render_recalled
 from context_gatekeeper.core.redact import RedactionMode, redact
 from context_gatekeeper.engine.agent_pages import is_empty_side, swap_group
 from context_gatekeeper.engine.agent_schedule import AgentSchedule
@@ -41,18 +42,15 @@ from context_gatekeeper.engine.expanding import Expander, Expansion, Wanted
 from context_gatekeeper.engine.forgetting import Forgetting, forgotten_pages
 from context_gatekeeper.engine.goals import Goal, GoalBook, Pin
 from context_gatekeeper.engine.importing import ImportResult, SessionImporter, owned_name
+from context_gatekeeper.engine.memory_files import MemoryBook, MemoryChange
 from context_gatekeeper.engine.owner_view import OwnerView, SessionFacts
 from context_gatekeeper.engine.plan import ContextPlan
+from context_gatekeeper.engine.pool_answers import PoolStats, RecallResult, SessionInfo
 from context_gatekeeper.engine.recalled_pages import RecalledPage, recalled_pages
 from context_gatekeeper.engine.resident import RESIDENT_TOKENS
 from context_gatekeeper.engine.session_cards import TaskCard, session_card, task_cards
 from context_gatekeeper.engine.session_recall import SessionRecall
-from context_gatekeeper.engine.session_view import (
-    PageView,
-    SessionTotals,
-    session_of,
-    view_pages,
-)
+from context_gatekeeper.engine.session_view import PageView, SessionTotals, session_of, view_pages
 from context_gatekeeper.errors import AccessDeniedError, ConfigError
 from context_gatekeeper.ports import PageStore
 from context_gatekeeper.stores import open_store
@@ -68,6 +66,7 @@ __all__ = [
     "Expansion",
     "Goal",
     "ImportResult",
+    "MemoryChange",
     "PageView",
     "Pin",
     "PoolStats",
@@ -84,54 +83,6 @@ _RANKED_SHARE = 4
 """Pages ranked for each that is wanted: copies and further versions of a file leave."""
 _FENCE_BYTES = 8
 _FILE_PREFIX = "cgk-page-"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
-    """One agent session of the pool."""
-
-    name: str
-    source: str
-    """Format of the log that it came from."""
-    log_id: str
-    """The log's own name of it."""
-    working_folder: str
-    pages: int
-    """With the empty sides between."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form with the same names."""
-        return {name: getattr(self, name) for name in SessionInfo.__slots__}
-
-
-@dataclass(frozen=True, slots=True)
-class RecallResult:
-    """What a recall found, and the block of data that an agent is given."""
-
-    pages: tuple[RecalledPage, ...]
-    """Best first."""
-    text: str
-    """One fenced block of the best five at most (`render_recalled`); "" when nothing was found."""
-
-
-@dataclass(frozen=True, slots=True)
-class PoolStats:
-    """How the agent sessions of a pool add up."""
-
-    sessions: int
-    totals: SessionTotals
-    goals: int
-    """Active ones."""
-    pins: int
-    resident_tokens: int
-    """Of active goals and pins together."""
-    store_bytes: int | None
-    """Of the store's file and its log; None where it is no file."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form with the same names."""
-        told = {name: getattr(self, name) for name in PoolStats.__slots__}
-        return told | {"totals": self.totals.to_dict()}
 
 
 class AgentPool:
@@ -174,9 +125,11 @@ class AgentPool:
         self._mode = mode
         self._forgetting = Forgetting(self._store, pool, self._sealed.forget)
         self._view = OwnerView(self._store, pool, owner)
-        self._expander = Expander(self._view, self._sealed.spans_of)
+        spans_of = partial(self._sealed.spans_of, owner=owner)
+        self._expander = Expander(self._view, spans_of)
         self._goals = GoalBook(self._view, self._expander, self._redact_draft)
         self._cards = CardBook(self._view, self._redact_draft, self._goals.active)
+        self._memory = MemoryBook(self._view, spans_of, self._redact_draft, self._redact_text)
         self._importer = SessionImporter(
             self._store, pool, self._redact_draft, self._redact_text, owner, self._goals.active
         )
@@ -376,7 +329,7 @@ class AgentPool:
             characters: from 0, the last one left out.
             pattern: the lines around each place where this text stands.
             regex: the pattern is a regular expression.
-            joins_secrets: put sealed secrets back; for the owner's own eyes.
+            joins_secrets: put sealed secrets back, on pages of the owner's own.
             as_file: also write the text to a new temporary file that the owner alone can read, and name it.
 
         Raises:
@@ -466,6 +419,28 @@ class AgentPool:
         with self._lock:
             self._goals.unpin(handle, self._named(handle, session))
 
+    # -- the agent's own files --------------------------------------------------------------
+
+    def memory_files(self) -> dict[str, str]:
+        """Path -> text of the files that the owner's agents keep for themselves, secrets joined."""
+        with self._lock:
+            return self._memory.files()
+
+    def change_memory(self, edit: Callable[[Mapping[str, str]], Sequence[MemoryChange]]) -> None:
+        """Change such files, all or none, whoever else does at the same time; see `MemoryBook.change`."""
+        with self._lock:
+            self._memory.change(edit)
+
+    def quoted_cards(self, session: str) -> str:
+        """The kept cards of the session as one block of quoted data; "" without one. Errors as of `card_pages`."""
+        with self._lock:
+            known = self._known(session)
+            items = [
+                RecalledItem(self._view.handle_of(page), page.kind, page.labels.provenance, known, page.text)
+                for page in self._cards.pages(known).values()
+            ]
+            return render_recalled(items, self._fence(known))
+
     # -- deleting ---------------------------------------------------------------------------
 
     def forget_session(self, session: str) -> int:
@@ -514,6 +489,15 @@ class AgentPool:
                 self._cards.refresh(name)
             self._recall.forget()
             return len(found)
+
+    def forget_memory(self, path: str) -> int:
+        """Delete a file of the agent's, or a folder of them, with all older versions for good; how many pages."""
+        check_text("path", path)
+        with self._lock:
+            pages = self._memory.versions(path)
+            if pages:
+                self._forgetting.forget(self._owner, pages=pages)
+            return len(pages)
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ Every error names the thing, the cause and the next step::
     GatekeeperError
     +-- ConfigError(ValueError)            an argument or setting cannot be used
     |   +-- NoSessionError                 a file that can be read holds no session of an agent
+    |   +-- MemoryCommandError             a command of the memory tool cannot be carried out
     +-- BudgetError(ValueError)            a token budget cannot be met
     +-- StoreError                         the pool file or server failed
     |   +-- StoreVersionError              made by a newer release
@@ -24,6 +25,7 @@ __all__ = [
     "BudgetError",
     "ConfigError",
     "GatekeeperError",
+    "MemoryCommandError",
     "NoSessionError",
     "PageNotFoundError",
     "StoreBusyError",
@@ -58,6 +60,18 @@ class ConfigError(GatekeeperError, ValueError):
 
 class NoSessionError(ConfigError):
     """A file that can be read holds no session of an agent: it is empty, or has other records alone."""
+
+
+class MemoryCommandError(ConfigError):
+    """A command of the memory tool cannot be carried out.
+
+    Args:
+        text: what the model is told, in the words that it knows from this tool.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__("memory command", text.rstrip("."), "correct it, or give another")
 
 
 class BudgetError(GatekeeperError, ValueError):

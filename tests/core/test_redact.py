@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_gatekeeper.core.redact import PLACEHOLDER_START, RedactedSpan, join, redact, redact_parts
+from context_gatekeeper.core.redact import PLACEHOLDER_START, RedactedSpan, join, redact, redact_parts, sealed_name
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.types import BlockKind, PagePart
 from tests.core.secret_samples import SecretSample, secret_samples
@@ -122,3 +123,10 @@ def test_any_parts_keep_their_pieces(drawn: list[tuple[str, str]]) -> None:
     redaction, moved = redact_parts(text, parts, KEY)
     assert [redaction.text[part.start : part.end] for part in moved] == [redact(piece, KEY).text for piece in pieces]
     assert join(redaction.text, redaction.spans) == text
+
+
+@given(ANY_TEXT, st.sampled_from(["", "ann", "bob", "\ud800"]), st.sampled_from(["", "ann", "bob", "\ud800"]))
+def test_a_text_has_one_name_for_each_owner(text: str, owner: str, other: str) -> None:
+    assert re.fullmatch("[0-9a-f]{64}", sealed_name(text, owner))
+    assert (sealed_name(text, owner) == sealed_name(text, other)) == (owner == other)
+    assert sealed_name(text) == sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -15,7 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from context_gatekeeper.core.redact import PLACEHOLDER_START, RedactedSpan, Redaction, RedactionMode, redact
+from context_gatekeeper.core.redact import (
+    PLACEHOLDER_START,
+    RedactedSpan,
+    Redaction,
+    RedactionMode,
+    redact,
+    sealed_name,
+)
 from context_gatekeeper.errors import ConfigError, StoreDamagedError, StoreError
 from context_gatekeeper.stores.sealed import Redactor, SealedSpans, SpansInMemory
 from context_gatekeeper.stores.sqlite import SqliteStore
@@ -52,6 +59,20 @@ def test_a_sealed_text_is_joined_again(sealed: SealedSpans) -> None:
     assert redaction.text != TEXT
     assert sealed.joined(redaction.text) == TEXT
     assert SealedSpans(Path(sealed.path).parent, "pages.db").joined(redaction.text) == TEXT
+
+
+@pytest.mark.parametrize("kind", ["file", "memory"])
+def test_the_same_text_of_another_owner_is_not_joined(sealed: SealedSpans, kind: str) -> None:
+    spans = sealed if kind == "file" else SpansInMemory()
+    redaction = redact(TEXT, KEY)
+    spans.seal([redaction], "ann")
+    assert spans.joined(redaction.text, "ann") == TEXT
+    for other in ("", "bob", "ann "):
+        assert spans.joined(redaction.text, other) == redaction.text
+    spans.forget([sealed_name(redaction.text, "bob")])
+    assert spans.joined(redaction.text, "ann") == TEXT
+    spans.forget([sealed_name(redaction.text, "ann")])
+    assert spans.joined(redaction.text, "ann") == redaction.text
 
 
 def test_what_placeholders_stand_for_is_told_with_their_places(sealed: SealedSpans) -> None:
@@ -255,12 +276,13 @@ def test_a_draft_is_redacted_in_every_text(redactor: Redactor, sealed: SealedSpa
     redacted = redactor.redact_draft(draft_of(text, speaker=secret, labels=labels))
     assert SECRETS["npm"] not in repr(redacted)
     assert SECRETS["aws id"] not in repr(redacted)
-    assert sealed.joined(redacted.text) == text
-    assert sealed.joined(redacted.labels.path) == secret
-    assert sealed.joined(redacted.speaker or "") == secret
+    owner = redacted.labels.owner
+    assert sealed.joined(redacted.text, owner) == text
+    assert sealed.joined(redacted.labels.path, owner) == secret
+    assert sealed.joined(redacted.speaker or "", owner) == secret
     call = redacted.labels.parts[1]
     assert redacted.text[call.start : call.end] == redact(TEXT, KEY).text
-    assert sealed.joined(call.name) == secret
+    assert sealed.joined(call.name, owner) == secret
     assert (redacted.labels.supersedes, redacted.labels.acl[1], redacted.labels.goal_ids[0]) == (7, "b", "g")
 
 

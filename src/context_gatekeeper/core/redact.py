@@ -9,19 +9,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from itertools import pairwise
 
 from context_gatekeeper.core.secret_rules import find_secrets
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.types import PagePart
 
-__all__ = ["PLACEHOLDER_START", "RedactedSpan", "Redaction", "RedactionMode", "join", "redact", "redact_parts"]
+__all__ = [
+    "PLACEHOLDER_START",
+    "RedactedSpan",
+    "Redaction",
+    "RedactionMode",
+    "join",
+    "redact",
+    "redact_parts",
+    "sealed_name",
+]
 
 PLACEHOLDER_START = "<redacted:"
 _HASH_BYTES = 4
 _HASH_PURPOSE = b"redaction"
 """Keeps these hashes apart from others that are made with the same key."""
+_NAME_BYTES = 32
+_NAME_PURPOSE = b"sealed text"
 
 
 class RedactionMode(StrEnum):
@@ -123,6 +134,19 @@ def join(text: str, spans: Sequence[RedactedSpan]) -> str:
         pieces += (text[copied_to : span.start], span.original)
         copied_to = span.end
     return "".join((*pieces, text[copied_to:]))
+
+
+def sealed_name(text: str, owner: str = "") -> str:
+    """Under which name the secrets of a redacted text are sealed, 64 hex digits; the sha256 of a text of nobody's.
+
+    One owner's text has another name than the same text of another: whoever copies a text with placeholders, which
+    may be shared, gets no secret by it.
+    """
+    content = text.encode("utf-8", "surrogatepass")
+    if not owner:
+        return sha256(content).hexdigest()
+    key = sha256(owner.encode("utf-8", "surrogatepass")).digest()
+    return blake2b(content, digest_size=_NAME_BYTES, key=key, person=_NAME_PURPOSE).hexdigest()
 
 
 def _hash_of(original: str, key: bytes) -> str:

@@ -150,12 +150,15 @@ class AgentSchedule:
             self._faults.used(message, turn=self.log.calls)
         return found
 
-    def plan(self, *, now: float | None = None, is_cold: bool = False, explains: bool = True) -> ContextPlan:
+    def plan(
+        self, *, now: float | None = None, is_cold: bool = False, postpones: bool = False, explains: bool = True
+    ) -> ContextPlan:
         """Decide the next request, and the whole record of it.
 
         Args:
             now: when it is sent, in seconds since the epoch; None: the provider's cache is taken to be alive.
             is_cold: the provider's cache is known to hold nothing of the session, whatever the time.
+            postpones: leave to `look_ahead` what can wait: a rewrite of which only rent says that it is due.
             explains: whether the record says of each entry why it is in, which takes longer than the decision.
 
         Raises:
@@ -164,7 +167,7 @@ class AgentSchedule:
         check_now(now)
         is_cold = self._is_cold(now) or is_cold
         self.pager.release(self._faults.leaving(self.log.calls))
-        rewrite = self.pager.prepare(is_cold=is_cold, was_looked_ahead=self._was_looked_ahead)
+        rewrite = self.pager.prepare(is_cold=is_cold, was_looked_ahead=self._was_looked_ahead or postpones)
         self._was_looked_ahead = False
         if rewrite is not None:
             self._tell(rewrite)

@@ -1,8 +1,8 @@
 """From a handle back to the original bytes: a page, a block of a session, or a piece of one.
 
-What was redacted is joined again for whoever may see it; nothing else is ever changed, so that the pieces of a
-whole are the whole. A handle that names nothing, a page that was deleted and one that belongs to somebody
-else give one and the same error.
+What was redacted is joined again for the page's owner alone: whoever else may see the page sees the placeholders.
+Nothing else is ever changed, so that the pieces of a whole are the whole. A handle that names nothing, a page that
+was deleted and one that belongs to somebody else give one and the same error.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Expander:
 
     Args:
         view: the pool as whoever asks sees it.
-        spans_of: redacted text -> what its placeholders stand for (`SealedSpans.spans_of`).
+        spans_of: redacted text of the view's owner -> what its placeholders stand for (`SealedSpans.spans_of`).
     """
 
     def __init__(self, view: OwnerView, spans_of: Callable[[str], Sequence[RedactedSpan]]) -> None:
@@ -160,7 +160,7 @@ class Expander:
             handle: of a page, or of blocks of ``session``, with or without a range.
             wanted: what of it, when the handle has no range.
             session: whose blocks short handles name.
-            joins_secrets: put secrets back in the place of their placeholders.
+            joins_secrets: put secrets back in the place of their placeholders, on the pages of whoever asks.
 
         Raises:
             ConfigError: it is no handle, a short one without a session, or the piece is out of range.
@@ -250,9 +250,11 @@ class Expander:
         return replace(expansion, text=_without_secrets(whole, _BETWEEN.join(originals), wanted))
 
     def _cut(self, piece: _Piece) -> _Cut:
-        """The piece with the secrets that stand in it."""
+        """The piece with the secrets that stand in it, which only the page's owner may know of."""
         if piece.beside:
             return _Cut(piece.beside, ())
+        if piece.page.labels.owner != self._view.owner:
+            return _Cut(piece.page.text[piece.start : piece.end], ())
         spans = [span for span in self._spans_of(piece.page.text) if piece.start <= span.start < piece.end]
         moved = tuple(replace(span, start=span.start - piece.start) for span in spans)
         return _Cut(piece.page.text[piece.start : piece.end], moved)

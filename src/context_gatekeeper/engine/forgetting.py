@@ -11,9 +11,8 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from hashlib import sha256
 
-from context_gatekeeper.core.redact import PLACEHOLDER_START
+from context_gatekeeper.core.redact import PLACEHOLDER_START, sealed_name
 from context_gatekeeper.engine.agent_pages import continued_page, page_blocks
 from context_gatekeeper.engine.card_notes import carded_session
 from context_gatekeeper.engine.ingest import HeldBlocks
@@ -69,7 +68,7 @@ class Forgetting:
     Args:
         store: where the pages are.
         pool: the share of the store.
-        forget_sealed: deletes what is sealed for redacted texts, named by hex sha256 (`SealedSpans.forget`).
+        forget_sealed: deletes what is sealed for redacted texts, by their names (`SealedSpans.forget`).
     """
 
     def __init__(self, store: PageStore, pool: str, forget_sealed: Callable[[Sequence[str]], None]) -> None:
@@ -93,7 +92,7 @@ class Forgetting:
         gone += pages
         for name in dict.fromkeys(page.session for page in gone):
             self._note_held(name, owner, [page for page in gone if page.session == name])
-        texts = sorted({_sha(text) for page in gone for text in _redacted_texts(page)})
+        texts = sorted({name for page in gone for name in _sealed_names(page)})
         page_ids = [page.page_id for page in pages]
         key = f"{_WORK} {os.urandom(_WORK_BYTES).hex()}"
         told = json.dumps([list(sessions), page_ids, texts])
@@ -125,13 +124,18 @@ class Forgetting:
             self._store.delete_session(self._pool, session)
         self._store.delete_pages(self._pool, page_ids)
         if texts:
-            self._forget_sealed(sorted(set(texts) - {_sha(text) for text in self._kept_texts()}))
+            self._forget_sealed(sorted(set(texts) - set(self._kept_names())))
         self._store.set_setting(self._pool, FORGOTTEN_SESSION, key, None)
 
-    def _kept_texts(self) -> Iterator[str]:
+    def _kept_names(self) -> Iterator[str]:
         for session in self._store.sessions(self._pool):
             for page in self._store.scan(self._pool, session):
-                yield from _redacted_texts(page)
+                yield from _sealed_names(page)
+
+
+def _sealed_names(page: Page) -> Iterator[str]:
+    """Names under which secrets of the page are sealed."""
+    return (sealed_name(text, page.labels.owner) for text in _redacted_texts(page))
 
 
 def _redacted_texts(page: Page) -> Iterator[str]:
@@ -146,7 +150,3 @@ def _redacted_texts(page: Page) -> Iterator[str]:
 def _named(page: Page) -> Iterator[str]:
     for part in page.labels.parts:
         yield from (part.name, part.call_id)
-
-
-def _sha(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -28,6 +28,8 @@ from context_gatekeeper.types import MessageRole
 
 __all__ = ["Judgement", "KeepRule"]
 
+_LATER_FORMS = frozenset({EntryForm.RECALLED, EntryForm.RESIDENT, EntryForm.DIGEST, EntryForm.NOTE})
+"""What may stand behind texts that are newer than it: pages that came back, cards, and what is left of them."""
 _SAME_FILE_CALLS = 8
 """A file that a call named so lately is what the running work is about."""
 
@@ -143,10 +145,11 @@ class KeepRule:
         for place in range(len(entries) - 1, -1, -1):
             entry = entries[place]
             is_new = bool(entry.pieces) and log.exchange_of(entry.pieces[-1]) >= newest
-            if tail >= self._params.tail_tokens and not is_new:
+            if is_new or tail < self._params.tail_tokens:
+                first = place
+                tail += entry.tokens
+            elif entry.form not in _LATER_FORMS:
                 break
-            first = place
-            tail += entry.tokens
         return first
 
     def judge(self, entry: Entry, price: float, factor: float) -> Judgement:

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from pathlib import Path
 
 from context_gatekeeper.core.redact import (
@@ -23,6 +23,7 @@ from context_gatekeeper.core.redact import (
     join,
     redact,
     redact_parts,
+    sealed_name,
 )
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.stores import rows
@@ -87,14 +88,14 @@ class SealedSpans:
         """The file, whether it exists or not."""
         return self._path
 
-    def seal(self, redactions: Sequence[Redaction]) -> None:
-        """Keep the originals of redacted texts; on the disk when the call returns. Twice is once.
+    def seal(self, redactions: Sequence[Redaction], owner: str = "") -> None:
+        """Keep the originals of an owner's redacted texts; on the disk when the call returns. Twice is once.
 
         Raises:
             StoreError: they are not kept; the texts must not be stored then.
         """
         sealed = [
-            self._values(sha256(text_bytes(redaction.text)).digest(), span)
+            self._values(bytes.fromhex(sealed_name(redaction.text, owner)), span)
             for redaction in redactions
             for span in redaction.spans
         ]
@@ -102,23 +103,25 @@ class SealedSpans:
             with self._transaction() as connection:
                 connection.executemany(_ADD, sealed)
 
-    def joined(self, text: str) -> str:
-        """The original of a redacted text; the text itself where nothing is sealed for it.
+    def joined(self, text: str, owner: str = "") -> str:
+        """The original of an owner's redacted text; the text itself where nothing is sealed for it.
 
         Raises:
             StoreDamagedError: what is sealed for it is damaged.
         """
-        return join(text, self.spans_of(text))
+        return join(text, self.spans_of(text, owner))
 
-    def spans_of(self, text: str) -> tuple[RedactedSpan, ...]:
-        """The placeholders of a redacted text with what they stand for, in order; none where nothing is sealed for it.
+    def spans_of(self, text: str, owner: str = "") -> tuple[RedactedSpan, ...]:
+        """The placeholders of an owner's redacted text with what they stand for, in order.
+
+        None where nothing is sealed for it; the same text of another owner is another text.
 
         Raises:
             StoreDamagedError: what is sealed for it is damaged.
         """
         if PLACEHOLDER_START not in text or not self._exists():
             return ()
-        sha = sha256(text_bytes(text)).digest()
+        sha = bytes.fromhex(sealed_name(text, owner))
         with self._connection() as connection:
             found = connection.execute(_FIND, (sha,)).fetchall()
         return tuple(self._span(sha, *row) for row in found)
@@ -134,14 +137,14 @@ class SealedSpans:
             row = connection.execute(_FIND_ORIGINAL, (text_bytes(placeholder),)).fetchone()
         return self._span(*row).original if row else None
 
-    def forget(self, text_sha256s: Sequence[str]) -> None:
-        """Delete for good what is sealed for redacted texts, named by hex sha256 as `PageStore.delete_pages` does.
+    def forget(self, names: Sequence[str]) -> None:
+        """Delete for good what is sealed for redacted texts, by their names (`sealed_name`).
 
         O(size of the file).
         """
-        if text_sha256s and self._exists():
+        if names and self._exists():
             with self._transaction() as connection:
-                connection.executemany(_DROP, [(bytes.fromhex(sha),) for sha in text_sha256s])
+                connection.executemany(_DROP, [(bytes.fromhex(name),) for name in names])
             with self._connection() as connection:
                 rewrite_file(connection, self._path)
 
@@ -185,24 +188,24 @@ class SpansInMemory:
     def __init__(self) -> None:
         self._spans: dict[str, tuple[RedactedSpan, ...]] = {}
 
-    def seal(self, redactions: Sequence[Redaction]) -> None:
+    def seal(self, redactions: Sequence[Redaction], owner: str = "") -> None:
         """See `SealedSpans.seal`."""
         for redaction in redactions:
             if redaction.spans:
-                self._spans[sha256(text_bytes(redaction.text)).hexdigest()] = redaction.spans
+                self._spans[sealed_name(redaction.text, owner)] = redaction.spans
 
-    def spans_of(self, text: str) -> tuple[RedactedSpan, ...]:
+    def spans_of(self, text: str, owner: str = "") -> tuple[RedactedSpan, ...]:
         """See `SealedSpans.spans_of`."""
-        return self._spans.get(sha256(text_bytes(text)).hexdigest(), ()) if PLACEHOLDER_START in text else ()
+        return self._spans.get(sealed_name(text, owner), ()) if PLACEHOLDER_START in text else ()
 
-    def joined(self, text: str) -> str:
+    def joined(self, text: str, owner: str = "") -> str:
         """See `SealedSpans.joined`."""
-        return join(text, self.spans_of(text))
+        return join(text, self.spans_of(text, owner))
 
-    def forget(self, text_sha256s: Sequence[str]) -> None:
+    def forget(self, names: Sequence[str]) -> None:
         """See `SealedSpans.forget`."""
-        for sha in text_sha256s:
-            self._spans.pop(sha, None)
+        for name in names:
+            self._spans.pop(name, None)
 
 
 class Redactor:
@@ -235,7 +238,7 @@ class Redactor:
         return redaction.text
 
     def redact_draft(self, draft: PageDraft) -> PageDraft:
-        """The draft as it may be stored: text, speaker and labels redacted, parts moved.
+        """The draft as it may be stored: text, speaker and labels redacted, parts moved; sealed for its owner.
 
         Raises:
             ConfigError: the text holds a secret, and terms or ``derived`` were worked out from it already.
@@ -259,12 +262,12 @@ class Redactor:
         # Signatures and data are no secrets, and a provider takes them byte for byte or not at all.
         named = tuple(part._replace(name=redacted(part.name), call_id=redacted(part.call_id)) for part in parts)
         speaker = None if draft.speaker is None else redacted(draft.speaker)
-        self._keep(changed)
+        self._keep(changed, labels.owner)
         return replace(draft, text=body.text, speaker=speaker, labels=replace(labels, parts=named))
 
-    def _keep(self, redactions: Sequence[Redaction]) -> None:
+    def _keep(self, redactions: Sequence[Redaction], owner: str = "") -> None:
         if self._mode is RedactionMode.KEEP and self._sealed is not None:
-            self._sealed.seal(redactions)
+            self._sealed.seal(redactions, owner)
 
 
 def _labels_through(labels: PageLabels, redacted: Callable[[str], str]) -> PageLabels:
