@@ -6,13 +6,25 @@ import json
 import random
 from typing import Any, NamedTuple
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from context_gatekeeper.wire.records import WireApi
 
-__all__ = ["SampleRequest", "anthropic_requests", "chat_requests", "odd_json", "responses_requests", "sample_requests"]
+__all__ = [
+    "CHARACTERS",
+    "UNHURRIED",
+    "SampleRequest",
+    "anthropic_requests",
+    "chat_requests",
+    "odd_json",
+    "responses_requests",
+    "sample_requests",
+]
 
 Json = Any
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
+"""For tests that draw whole requests, which takes its time on a busy machine."""
 SPACES = ("", "", "", " ", "\n  ", "\t", " \r\n")
 
 
@@ -57,15 +69,17 @@ def _character(one: str, chance: random.Random) -> str:
 
 # -- parts ---------------------------------------------------------------------------------------------
 
-TEXTS = st.text(st.characters(exclude_categories=()), min_size=1, max_size=12)
+CHARACTERS = 'ab <>{}[],:"\\/\n\t\0\x1f\x7fé中\u2028\ufeff😀\udc80\udfff'
+"""What JSON escapes, what it need not, and second halves of characters, of which no two are a whole one."""
+TEXTS = st.text(CHARACTERS, min_size=1, max_size=8)
 NAMES = st.sampled_from(["Read", "Bash", "grep", "工具"])
 NUMBERS = st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(
     st.none() | st.booleans() | NUMBERS | TEXTS,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
-    max_leaves=5,
+    max_leaves=3,
 )
-ARGUMENTS = st.dictionaries(TEXTS, VALUES, max_size=3)
+ARGUMENTS = st.dictionaries(TEXTS, VALUES, max_size=2)
 BASE64 = st.sampled_from(["", "abcd", "QUJD+/=="])
 
 

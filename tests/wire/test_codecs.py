@@ -14,7 +14,7 @@ from context_gatekeeper.types import BlockKind, MessageRole
 from context_gatekeeper.wire import decode_request, encode_request
 from context_gatekeeper.wire.records import PartKey, RequestEdits, WireApi, WirePart, WireRequest
 from tests.wire.part_places import Path, part_places, value_at
-from tests.wire.requests import SampleRequest, anthropic_requests, odd_json, sample_requests
+from tests.wire.requests import CHARACTERS, UNHURRIED, SampleRequest, anthropic_requests, odd_json, sample_requests
 
 
 def decode(sample: SampleRequest) -> WireRequest:
@@ -40,6 +40,7 @@ def common_ends(first: str, second: str) -> tuple[int, int]:
     return front, back
 
 
+@UNHURRIED
 @given(sample_requests())
 def test_a_request_without_edits_is_sent_as_it_came(sample: SampleRequest) -> None:
     request = decode(sample)
@@ -47,6 +48,7 @@ def test_a_request_without_edits_is_sent_as_it_came(sample: SampleRequest) -> No
     assert request.source.encode() == sample.raw
 
 
+@UNHURRIED
 @given(sample_requests())
 def test_parts_are_all_blocks_once_each_with_the_places_of_their_values(sample: SampleRequest) -> None:
     request = decode(sample)
@@ -63,6 +65,7 @@ def test_parts_are_all_blocks_once_each_with_the_places_of_their_values(sample: 
             assert part.block.text == (literal if isinstance(value, dict) else value or "")
 
 
+@UNHURRIED
 @given(sample_requests())
 def test_turns_hold_the_parts_in_order_once_each_but_for_the_system_messages_in_front(sample: SampleRequest) -> None:
     request = decode(sample)
@@ -81,6 +84,7 @@ def test_turns_hold_the_parts_in_order_once_each_but_for_the_system_messages_in_
     assert sorted(key for turn in request.turns for key in turn.keys) == expected
 
 
+@UNHURRIED
 @given(sample_requests(), st.data())
 def test_a_new_text_changes_its_own_bytes_alone(sample: SampleRequest, data: st.DataObject) -> None:
     request = decode(sample)
@@ -91,7 +95,7 @@ def test_a_new_text_changes_its_own_bytes_alone(sample: SampleRequest, data: st.
     assert part.text_span is not None
     assert place.text is not None
     is_input = place.text[-1] == "input" and sample.api is WireApi.MESSAGES
-    new = '{"n": "\\u0041é"}' if is_input else data.draw(st.text(st.characters(exclude_categories=()), min_size=1))
+    new = '{"n": "\\u0041é"}' if is_input else data.draw(st.text(CHARACTERS, min_size=1))
     sent = encode_request(request, RequestEdits(texts={part.key: new})).decode()
     start, end = part.text_span
     assert sent.startswith(request.source[:start])
@@ -174,6 +178,7 @@ def exists(body: Any, path: Path) -> bool:
     return True
 
 
+@UNHURRIED
 @given(sample_requests(), st.data())
 def test_parts_that_leave_take_with_them_what_held_nothing_else(sample: SampleRequest, data: st.DataObject) -> None:
     request = decode(sample)
@@ -192,6 +197,7 @@ def test_parts_that_leave_take_with_them_what_held_nothing_else(sample: SampleRe
     assert encode_request(request, edits) == sent
 
 
+@UNHURRIED
 @given(sample_requests(), st.data())
 def test_what_stays_keeps_its_bytes_when_others_leave(sample: SampleRequest, data: st.DataObject) -> None:
     request = decode(sample)
@@ -207,6 +213,7 @@ def test_what_stays_keeps_its_bytes_when_others_leave(sample: SampleRequest, dat
             assert request.source[slice(*other.span)] in sent
 
 
+@UNHURRIED
 @given(sample_requests(), st.integers(0, 2**20))
 def test_fingerprints_tell_the_same_content_however_it_is_written(sample: SampleRequest, seed: int) -> None:
     again = decode_request(sample.api, odd_json(sample.body, seed).encode())
@@ -227,6 +234,7 @@ def said(message: Any) -> str:
     return json.dumps(message, sort_keys=True)
 
 
+@UNHURRIED
 @given(st.lists(anthropic_requests(), min_size=2, max_size=3))
 def test_fingerprints_are_equal_for_equal_content_only(samples: list[SampleRequest]) -> None:
     pairs = [
@@ -237,6 +245,7 @@ def test_fingerprints_are_equal_for_equal_content_only(samples: list[SampleReque
     assert len({mark for mark, _ in pairs}) == len({text for _, text in pairs}) == len(set(pairs))
 
 
+@UNHURRIED
 @given(sample_requests(), st.data())
 def test_a_request_is_read_the_same_with_an_earlier_one_at_hand(sample: SampleRequest, data: st.DataObject) -> None:
     name = "input" if sample.api is WireApi.RESPONSES else "messages"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from context_gatekeeper.errors import WireFormatError
 from context_gatekeeper.wire.json_source import MOST_LEVELS, Node, Shape, read_document, read_element, read_json
-from tests.wire.requests import VALUES, odd_json
+from tests.wire.requests import UNHURRIED, VALUES, odd_json
 
 EVERYTHING: dict[str, Any] = {}
 EVERYTHING.update(list=EVERYTHING, object=EVERYTHING)
@@ -29,6 +29,7 @@ def refusal(body: bytes, shape: Shape | None = None) -> str:
     return caught.value.cause
 
 
+@UNHURRIED
 @given(st.dictionaries(st.sampled_from(["list", "object", "x", "é"]), VALUES), st.integers(0, 2**20))
 def test_values_stand_where_it_says_walked_or_not(value: dict[str, Any], seed: int) -> None:
     text = odd_json(value, seed)

@@ -15,7 +15,7 @@ from context_gatekeeper.transcripts.agent_sessions import read_sessions
 from context_gatekeeper.transcripts.session_assembly import assemble_session
 from context_gatekeeper.types import AgentMessage, BlockKind, ContentBlock, MessageRole
 from context_gatekeeper.wire import decode_request
-from tests.wire.requests import SampleRequest, anthropic_requests, chat_requests, responses_requests
+from tests.wire.requests import UNHURRIED, SampleRequest, anthropic_requests, chat_requests, responses_requests
 
 JSON_KINDS = (BlockKind.TOOL_CALL, BlockKind.OTHER)
 
@@ -44,11 +44,13 @@ def logged(messages: list[dict[str, Any]]) -> list[tuple[MessageRole, bool, list
     return neutral(assemble_session("1", "test", read, []).messages)
 
 
+@UNHURRIED
 @given(anthropic_requests())
 def test_anthropic_messages_are_the_same_as_in_a_list_of_messages(sample: SampleRequest) -> None:
     assert on_wire(sample) == logged(sample.body["messages"])
 
 
+@UNHURRIED
 @given(chat_requests())
 def test_chat_messages_are_the_same_as_in_a_list_of_messages_but_for_refusals(sample: SampleRequest) -> None:
     for message in sample.body["messages"]:
@@ -57,7 +59,7 @@ def test_chat_messages_are_the_same_as_in_a_list_of_messages_but_for_refusals(sa
     assert on_wire(sample._replace(raw=raw)) == logged(sample.body["messages"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(UNHURRIED, suppress_health_check=list(HealthCheck))
 @given(responses_requests())
 def test_items_are_the_same_as_in_a_rollout(tmp_path: Path, sample: SampleRequest) -> None:
     given_input = sample.body["input"]

@@ -61,6 +61,10 @@ _MAYBE_ODD = (BlockKind.TOOL_CALL, BlockKind.TOOL_RESULT, BlockKind.OTHER)
 """Blocks whose text cannot be replaced perhaps because something is odd with them."""
 
 
+_make = tuple.__new__
+"""Makes a named tuple of a tuple, without the cost of its constructor."""
+
+
 @dataclass(slots=True)
 class Run:
     """Parts of one message that belong together: one tool's result, or what stands between results."""
@@ -95,7 +99,7 @@ class PartCollector:
         """Add a part to what stands between results."""
         if not self.runs or self.runs[-1].is_result:
             self.runs.append(Run(False, []))
-        self._put(block, Span(node.start, node.end), text_node, is_marked)
+        self._put(block, _make(Span, node[1:3]), text_node, is_marked)
 
     def add_read(self, read: ReadBlock, node: Node, *, is_marked: bool = False) -> None:
         """Add a part that was read, with its warning."""
@@ -145,12 +149,12 @@ class PartCollector:
             text, text_node = self._read_plain_result(content)
             block = ContentBlock(_RESULT, text, call_id, name, is_error)
             place = text_node if text_node is not None and is_message else holder
-            self._put(block, Span(place.start, place.end), text_node, is_marked)
+            self._put(block, _make(Span, place[1:3]), text_node, is_marked)
             return
         reads = [read_block(item, self.source) for item in content.items]
         if not reads or reads[0].block.kind is not BlockKind.TEXT:
             block = ContentBlock(_RESULT, "", call_id, name, is_error)
-            self._put(block, Span(holder.start, holder.end), None, is_marked)
+            self._put(block, _make(Span, holder[1:3]), None, is_marked)
         for item, read in zip(content.items, reads, strict=True):
             is_own = self._take_mark(item)
             if read.oddity:
@@ -158,7 +162,7 @@ class PartCollector:
             is_text = read.block.kind is BlockKind.TEXT
             block = ContentBlock(_RESULT, read.block.text, call_id, name, is_error) if is_text else read.block
             text_node = read.text_node if is_text else None
-            self._put(block, Span(item.start, item.end), text_node, is_marked or is_own)
+            self._put(block, _make(Span, item[1:3]), text_node, is_marked or is_own)
 
     def name_of(self, call_id: str) -> str:
         """The tool that was called under an id; "" where no call before has it."""
@@ -173,7 +177,7 @@ class PartCollector:
             is_text_list: whether a text as its content says the same as a list with one part of type ``text``.
         """
         digest = _fingerprint(node.value, is_text_list=is_text_list, is_marked=self.is_marked)
-        return WireMessage(self.number, role, Span(node.start, node.end), tuple(self.parts), digest)
+        return WireMessage(self.number, role, _make(Span, node[1:3]), tuple(self.parts), digest)
 
     def warn(self, oddity: str) -> None:
         """Tell what is odd with the message."""
@@ -203,8 +207,8 @@ class PartCollector:
     def _put(self, block: ContentBlock, span: Span, text_node: Node | None, is_marked: bool) -> None:
         number = len(self.parts)
         self.runs[-1].numbers.append(number)
-        text_span = Span(text_node.start, text_node.end) if text_node is not None else None
-        self.parts.append(WirePart(PartKey(self.number, number), block, span, text_span, is_marked))
+        text_span = _make(Span, text_node[1:3]) if text_node is not None else None
+        self.parts.append(WirePart(_make(PartKey, (self.number, number)), block, span, text_span, is_marked))
         if block.kind is BlockKind.TOOL_CALL:
             self.names[block.call_id] = block.name
 
@@ -372,7 +376,7 @@ def reuse_message(collector: PartCollector, node: Node, message: WireMessage) ->
         )
         for part in message.parts
     ]
-    return WireMessage(message.number, message.role, Span(node.start, node.end), tuple(parts), message.fingerprint)
+    return WireMessage(message.number, message.role, _make(Span, node[1:3]), tuple(parts), message.fingerprint)
 
 
 def _shifted(span: Span, shift: int) -> Span:
@@ -450,9 +454,9 @@ def read_again(source: str, item: Node, shape: Shape) -> Node:
 
 
 def _turns_by_message(known: WireRequest | None) -> dict[int, list[WireTurn]]:
-    """Turns that have parts, by the number of their message."""
+    """Turns that have parts, by the number of their message; not those whose origin may come with a warning."""
     found: dict[int, list[WireTurn]] = {}
     for turn in known.turns if known is not None else ():
-        if turn.keys:
+        if turn.keys and not turn.message.origin:
             found.setdefault(turn.keys[0].message, []).append(turn)
     return found

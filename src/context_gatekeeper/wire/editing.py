@@ -107,6 +107,7 @@ class _Editor:
         self._splices: list[Splice] = []
         self._leaving: set[int] = set()
         self._new: dict[int, list[str]] = {}
+        self._run_ends = _run_ends(request.messages) if edits.added else []
         ttl = f',"ttl":{write_text(edits.mark_ttl)}' if edits.mark_ttl != _PLAIN_TTL else ""
         self._mark_value = f'{{"type":"ephemeral"{ttl}}}'
 
@@ -162,19 +163,11 @@ class _Editor:
 
     def _add_message(self, message: WireMessage, added: Sequence[str]) -> None:
         """A message of its own for added texts, behind the results that stand together."""
-        messages = self._request.messages
-        place = message.number
-        while (
-            messages[place].role is MessageRole.TOOL
-            and place + 1 < len(messages)
-            and messages[place + 1].role is MessageRole.TOOL
-        ):
-            place += 1
         if self._form.new_is_text:
             content = write_text(_JOINT.join(added))
         else:
             content = f"[{','.join(self._new_parts(message.number, added))}]"
-        self._new.setdefault(place, []).append(f"{self._form.new_message}{content}}}")
+        self._new.setdefault(self._run_ends[message.number], []).append(f"{self._form.new_message}{content}}}")
 
     def _is_bound(self, message: WireMessage) -> bool:
         return (
@@ -248,9 +241,8 @@ class _Editor:
 
     def _mark_object(self, members: Mapping[str, Node]) -> None:
         present = members.get(ANTHROPIC_MARK)
-        if present is not None:
-            if present.value is None:
-                self._splices.append(Splice(present.start, present.end, self._mark_value))
+        if present is not None:  # and null, since the part is not marked
+            self._splices.append(Splice(present.start, present.end, self._mark_value))
             return
         end = max(member.end for member in members.values())
         self._splices.append(Splice(end, end, f',"{ANTHROPIC_MARK}":{self._mark_value}'))
@@ -290,6 +282,15 @@ class _Editor:
             self._splices += edit_elements(places, leaving, {len(elements) - 1: new} if is_target else {})
         elif is_target and new:
             self._splices.append(Splice(node.start + 1, node.start + 1, ",".join(new)))
+
+
+def _run_ends(messages: Sequence[WireMessage]) -> list[int]:
+    """For each message the last of the results that it stands among; itself for other messages."""
+    ends = list(range(len(messages)))
+    for number in reversed(range(len(messages) - 1)):
+        if messages[number].role is MessageRole.TOOL and messages[number + 1].role is MessageRole.TOOL:
+            ends[number] = ends[number + 1]
+    return ends
 
 
 def _content_of_user(node: Node) -> Node | None:

@@ -178,9 +178,11 @@ class _Reader:
     def _read_object(self, start: int, outer: int, shape: Shape, level: int) -> Node:
         text = self._text
         members: dict[str, Node] = {}
-        position = _skip_spaces(text, start + 1)
-        if text.startswith("}", position):
-            return Node({}, start, position + 1, outer, members)
+        position = start + 1
+        if not text.startswith('"', position):
+            position = _skip_spaces(text, position)
+            if text.startswith("}", position):
+                return Node({}, start, position + 1, outer, members)
         is_open = True
         while is_open:
             found = _match_member(text, position)

@@ -13,7 +13,17 @@ from typing import NamedTuple
 
 from context_gatekeeper.types import AgentMessage, ContentBlock, MessageRole
 
-__all__ = ["CacheMark", "PartKey", "RequestEdits", "Span", "WireApi", "WireMessage", "WirePart", "WireRequest", "WireTurn"]
+__all__ = [
+    "CacheMark",
+    "PartKey",
+    "RequestEdits",
+    "Span",
+    "WireApi",
+    "WireMessage",
+    "WirePart",
+    "WireRequest",
+    "WireTurn",
+]
 
 
 class WireApi(StrEnum):
