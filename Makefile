@@ -4,6 +4,7 @@
 #   make test     set up, then run the whole test suite
 #   make check    what CI runs: format, lint, types, layers, spelling, docs, coverage
 #   make bench    speed beside other rankers        make eval    selection quality
+#   make clients  install real clients (1.4 GB) into .clients, then run them beside the gateway and through it
 #   make slow-kills    1,000 x kill -9 of writing processes      make slow-damage    1,000 damaged store files
 #   make clean    remove caches and reports         make distclean    and the environment
 
@@ -17,7 +18,7 @@ PEERS ?= tantivy,fts5,rank_bm25,bm25s
 KILLS ?= 1000
 DAMAGED_FILES ?= 1000
 
-.PHONY: demo test check bench eval slow-kills slow-damage clean distclean help
+.PHONY: demo test check bench eval clients slow-kills slow-damage clean distclean help
 .PHONY: format lint types layers spelling docs coverage docs-write
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -80,6 +81,11 @@ eval: $(DEV)
 	$(VENV)/bin/cgk eval followups
 	$(VENV)/bin/cgk eval agents --data examples/data/coding_session.jsonl.gz --rules all
 
+# `make test` runs those among them that the dev extra installs.
+clients: $(DEV)
+	sh scripts/install_clients.sh $(PYTHON)
+	$(PYTHON) -m pytest tests/clients --all-clients
+
 # The short forms of both are part of `make test`.
 slow-kills: $(DEV)
 	$(PYTHON) -m pytest tests/stores/test_sqlite_kill.py -k kills --kills $(KILLS)
@@ -92,7 +98,7 @@ clean:
 	find src tests benchmarks scripts examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV)
+	rm -rf $(VENV) .clients
 
 # -- setting up; a second run costs nothing -------------------------------------------------
 

@@ -108,7 +108,7 @@ def _ratios(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _sent(bodies: Sequence[bytes], settings: ThroughSettings | None) -> tuple[FakeProvider, dict[str, int]]:
-    """Send all bodies, through a gateway when there are settings for one; the provider, and how often which note came."""
+    """Send all bodies, through a gateway when there are settings for one; the provider, and the notes with counts."""
     notes: dict[str, int] = {}
     with FakeProvider(lambda _: "ok", checks_thinking=False) as provider:
         if settings is None:
@@ -119,7 +119,8 @@ def _sent(bodies: Sequence[bytes], settings: ThroughSettings | None) -> tuple[Fa
             for body in bodies:
                 note = _post(url, body)
                 notes[note] = notes.get(note, 0) + 1
-                _get(url, "/stats")  # answered behind all that the planner does between two calls
+                while not _is_idle(url):  # an agent works meanwhile
+                    pass
     return provider, notes
 
 
@@ -154,11 +155,13 @@ def _post(url: str, body: bytes) -> str:
     return response.getheader("x-gatekeeper") or ""
 
 
-def _get(url: str, path: str) -> None:
+def _is_idle(url: str) -> bool:
+    """Whether the planner has done what it does between two calls; frames are answered in order."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=_WAIT_SECONDS)
-    connection.request("GET", path)
-    connection.getresponse().read()
+    connection.request("GET", "/stats")
+    told = json.loads(connection.getresponse().read())
     connection.close()
+    return bool(told["status"].get("is_idle", True))
 
 
 def _replayed(session: AgentSession, policy: str) -> tuple[float, float]:
