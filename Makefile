@@ -6,6 +6,7 @@
 #   make bench    speed beside other rankers        make eval    selection quality
 #   make clients  install real clients (1.4 GB) into .clients, then run them beside the gateway and through it
 #   make slow-kills    1,000 x kill -9 of writing processes      make slow-damage    1,000 damaged store files
+#   make slow-histories    100,000 edited conversations of each API
 #   make clean    remove caches and reports         make distclean    and the environment
 
 VENV ?= .venv
@@ -17,6 +18,7 @@ SIZES ?= 1000,10000,100000
 PEERS ?= tantivy,fts5,rank_bm25,bm25s
 KILLS ?= 1000
 DAMAGED_FILES ?= 1000
+HISTORIES ?= 100000
 
 .PHONY: demo test check bench eval clients slow-kills slow-damage clean distclean help
 .PHONY: format lint types layers spelling docs coverage docs-write
@@ -92,6 +94,9 @@ slow-kills: $(DEV)
 
 slow-damage: $(DEV)
 	$(PYTHON) -m pytest --quiet tests/stores/test_sqlite_damage.py -k a_damaged_file --damaged-files $(DAMAGED_FILES)
+
+slow-histories: $(DEV)
+	$(PYTHON) -m pytest --quiet tests/gateway/test_rendering.py -k generated_histories --histories $(HISTORIES)
 
 clean:
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.* htmlcov build dist

@@ -13,9 +13,10 @@ UNTOUCHED = (LOGGER.level, LOGGER.propagate, tuple(LOGGER.handlers), tuple(LOGGE
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Sizes of the tests that `make slow-kills` and `make slow-damage` run in their long form."""
+    """Sizes of the tests that `make slow-kills`, `slow-damage` and `slow-histories` run in their long form."""
     group = parser.getgroup("long forms")
     group.addoption("--kills", type=int, default=20, help="kill -9 while several processes append (default: 20)")
+    group.addoption("--histories", type=int, default=1000, help="edited conversations of each API (default: 1000)")
     group.addoption("--damaged-files", type=int, default=50, help="variants of damaged store files (default: 50)")
 
 

@@ -23,8 +23,10 @@ from platformdirs import user_config_path, user_data_path
 from context_gatekeeper.errors import ConfigError
 
 __all__ = [
+    "DEBUG_VARIABLE",
     "ENV_FILE",
     "GATEWAY_TABLE",
+    "GATEWAY_URL_VARIABLE",
     "GATEWAY_VARIABLE",
     "PROVIDERS",
     "Config",
@@ -46,9 +48,14 @@ ENV_FILE = ".env"
 TOML_FILE = "context-gatekeeper.toml"
 _PREFIX = "CGK_"
 _CONFIG_VARIABLE = "CGK_CONFIG"
+DEBUG_VARIABLE = "CGK_DEBUG"
+"""Makes `cgk hook` tell why it said nothing; no setting, and known everywhere."""
+_NO_SETTINGS = frozenset((_CONFIG_VARIABLE, DEBUG_VARIABLE))
 GATEWAY_TABLE = "gateway"
 GATEWAY_VARIABLE = "CGK_GATEWAY"
 """Settings of the gateway begin with these two; `config_gateway` reads them."""
+GATEWAY_URL_VARIABLE = "CGK_GATEWAY_URL"
+"""Where hooks find a running gateway; no setting of the gateway's own."""
 _ENV_LINE = re.compile(r"(?:export\s+)?([^\s=#'\"]+)\s*=\s*(.*)\Z", re.DOTALL)
 """Names of any kind: other programs keep theirs in the same file."""
 _QUOTES = ('"', "'")
@@ -248,7 +255,7 @@ def _unquoted(value: str) -> str:
 
 def _variable_settings(variables: Mapping[str, str], origin: Origin, source: str) -> Iterator[tuple[str, Setting]]:
     for variable, value in variables.items():
-        if not variable.startswith(_PREFIX) or variable == _CONFIG_VARIABLE or variable.startswith(GATEWAY_VARIABLE):
+        if not variable.startswith(_PREFIX) or variable in _NO_SETTINGS or variable.startswith(GATEWAY_VARIABLE):
             continue
         name = variable.removeprefix(_PREFIX).lower()
         where = f"{source}: {variable}" if source else variable

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from context_gatekeeper.config import (
     ENV_FILE,
     GATEWAY_TABLE,
+    GATEWAY_URL_VARIABLE,
     GATEWAY_VARIABLE,
     read_env_file,
     read_toml_file,
@@ -90,7 +91,7 @@ class GatewayConfig:
     plan_seconds: float = 0.25
     """Deadline of all our work on a body of up to 1 MB."""
     plan_large_seconds: float = 1.0
-    answer_seconds: float = 5.0
+    answer_seconds: float = 20.0
     """A planner that says nothing for so long is started again."""
     restart_seconds: float = 0.1
     """Pause before the second start of a planner in a row; doubles with each, up to half a minute."""
@@ -222,7 +223,7 @@ def _from_variables(variables: Mapping[str, str], source: str) -> dict[str, Any]
     for variable, value in variables.items():
         if variable == GATEWAY_VARIABLE:
             found["off"] = value.strip().lower() in _OFF_WORDS
-        elif variable.startswith(f"{GATEWAY_VARIABLE}_") and value:
+        elif variable.startswith(f"{GATEWAY_VARIABLE}_") and value and variable != GATEWAY_URL_VARIABLE:
             name = variable.removeprefix(f"{GATEWAY_VARIABLE}_").lower()
             found[name] = _checked(name, value, f"{source}{variable}", _SIMPLE)
     return found

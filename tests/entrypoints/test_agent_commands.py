@@ -421,6 +421,7 @@ def test_what_came_in_before_an_error_is_told_in_json_with_the_error(cgk: Runner
 def test_forgetting_tells_what_is_gone_in_json(cgk: Runner) -> None:
     assert cgk.json("forget", "shop/fixing", "--yes") == {
         "deleted_pages": 14,
+        "deleted_files": 0,
         "sessions": ["shop/fixing"],
         "handles": [],
     }

@@ -40,7 +40,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     ("command", "is_ours"),
     [
         ("cgk hook", True),
-        ("/home/u/.local/bin/cgk hook --shadow", True),
+        ("/srv/u/.local/bin/cgk hook --shadow", True),
         (f"'{sys.executable}' -P -m context_gatekeeper.entrypoints.cli hook", True),
         ("cgk hook | tee log", False),
         ("cgk", False),

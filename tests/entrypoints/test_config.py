@@ -43,6 +43,12 @@ def test_the_environment_beats_env_files_for_keys_and_empty_values_count_as_miss
     assert dict(secrets) == {"MINIMAX_API_KEY": "env", "OPENAI_API_KEY": "file"}
 
 
+def test_what_hooks_are_told_is_no_setting_and_stops_nobody(tmp_path: Path) -> None:
+    assert load(tmp_path, {"CGK_DEBUG": "1", "CGK_GATEWAY_URL": "http://127.0.0.1:8787", "CGK_BUDGET": "3"}).budget == 3
+    (tmp_path / ".env").write_text("CGK_DEBUG=1\n")
+    assert load(tmp_path).budget == 4000
+
+
 def test_a_config_is_frozen(tmp_path: Path) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         load(tmp_path).budget = 5  # type: ignore[misc]

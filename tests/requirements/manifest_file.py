@@ -10,8 +10,10 @@ from pathlib import Path
 
 from tests.architecture.tree import ROOT, name_of, python_files, syntax_tree
 
-MANIFESTS = tuple(Path(__file__).with_name(name) for name in ("manifest.toml", "manifest_scheduling.toml"))
-"""The two documents of the chat selection with the plan; the scheduling design."""
+MANIFESTS = tuple(
+    Path(__file__).with_name(name) for name in ("manifest.toml", "manifest_scheduling.toml", "manifest_gateway.toml")
+)
+"""The two documents of the chat selection with the plan; the scheduling design; the gateway."""
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ from tests.requirements.manifest_file import all_tests, read_manifest
 
 MANIFEST = read_manifest()
 TESTS = all_tests()
-ID = re.compile(r"R-(?:D[1-9](?:\.\d)?|S[1-6](?:\.\d)?|C(?:[1-57]|9|10)|I[1-5B]|Q8)-[a-z0-9]+(?:-[a-z0-9]+)*\Z")
+ID = re.compile(r"R-(?:D[1-9](?:\.\d)?|S[1-6](?:\.\d)?|C(?:[1-57]|9|10)|G[1-5]|I[1-5B]|Q8)-[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 SECTIONS = {
     *(f"DESIGN {number}" for number in (1, 2, 3, 4.1, 4.2, 4.3, 4.4, 4.5, 4.6, 5, 6, 7, 8, 9)),
     *(f"SPEC {number}" for number in (1, 2, 3.1, 3.2, 3.3, 3.4, 3.5, 3.6, 4, 5, 6)),
     *(f"CONTEXT {number}" for number in (1, 2, 3, 4, 5, 7, 9, 10)),
+    *(f"GATEWAY {number}" for number in (1, 2, 3, 4, 5)),
 }
 
 
@@ -67,8 +68,10 @@ def test_what_is_outside_is_not_ours_to_hold() -> None:
     ]
 
 
-def test_what_comes_later_is_shared_pages_and_promotion() -> None:
+def test_what_comes_later_is_said() -> None:
     assert [one.requirement_id for one in MANIFEST if one.later] == [
         "R-C9-across-sessions",
         "R-C10-promotion-one-way",
+        "R-G2-own-tool",
+        "R-G2-native",
     ]

@@ -10,11 +10,11 @@ nobody can read it, and looking for its borders would cost the whole text.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Sequence
 
 from context_gatekeeper.core.fences import FENCE_LINE, Fence, closes_fence, find_fences, opens_fence
+from context_gatekeeper.core.lazy_pattern import lazy_pattern
 
 __all__ = ["CUT_MARK", "cut_head_tail", "cut_plain", "cut_text"]
 
@@ -24,11 +24,11 @@ _JOINERS = "\u200c\u200d"
 _ZERO_WIDTH_JOINER = "\u200d"
 _LINKERS = frozenset("\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d")
 _PREPENDED = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f")
-_EXTENDING = re.compile("[\u0e33\u0eb3\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
-_HANGUL_JOINT = re.compile(
+_EXTENDING = lazy_pattern("[\u0e33\u0eb3\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+_HANGUL_JOINT = lazy_pattern(
     "[\u1100-\u115f\ua960-\ua97c][\u1100-\u11ff\uac00-\ud7a3]|[\u1160-\u11ff\uac00-\ud7a3][\u1160-\u11ff]"
 )
-_HARD_PAIR = re.compile("\r\n|[\ud800-\udbff][\udc00-\udfff]")
+_HARD_PAIR = lazy_pattern("\r\n|[\ud800-\udbff][\udc00-\udfff]")
 _LONGEST_GRAPHEME = 256
 
 
@@ -85,7 +85,7 @@ def _line_around(text: str, place: int) -> tuple[int, int]:
     return text.rfind("\n", 0, place) + 1, len(text) if end < 0 else end
 
 
-_BACKTICKS = re.compile("`+")
+_BACKTICKS = lazy_pattern("`+")
 
 
 def _inline_code_at(text: str, place: int) -> tuple[int, int, int] | None:

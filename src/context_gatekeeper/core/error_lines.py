@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from context_gatekeeper.core.lazy_pattern import lazy_pattern
+
 __all__ = ["ErrorLine", "find_error_lines", "normalise_error"]
 
 _COLOUR = r"(?:\x1b\[[0-9;]{0,12}m){0,4}"
 _EXCEPTION = r"(?:[A-Za-z_]\w{0,60}[.:]{1,2}){0,8}[A-Z]\w{0,60}?(?:Error|Exception|Panic|Fault|Interrupt|Iteration)"
-_PLAIN = re.compile(
+_PLAIN = lazy_pattern(
     rf"{_COLOUR}(?:"
     rf"(?:E[ \t]{{1,8}}|Uncaught |Unhandled |Caused by: |Exception in thread \"[^\"\n]{{0,80}}\" )?{_EXCEPTION}"
     r"(?:: [^\n]|[ \t]?\[[A-Z_]{3,40}\]: |\r?$)"
@@ -30,7 +32,7 @@ _PLAIN = re.compile(
     r"|Segmentation fault|[^\n]{0,120}\(core dumped\)|Command timed out|Killed: 9"
     r")"
 )
-_LOOSE = re.compile(
+_LOOSE = lazy_pattern(
     r"(?=[^\n]{0,300}?(?:(?i:\b(?:errors?|fail(?:ed|ing|s)?|failures?|cannot|can't|unable to|not found|denied|refused"
     r"|undefined"
     r"|undeclared|unresolved|invalid|illegal|unexpected|unknown|missing|mismatch|no such|does not|doesn't|aborted"
@@ -39,26 +41,26 @@ _LOOSE = re.compile(
     r"|错误|錯誤|失败|失敗|异常|異常|无法|無法"
     r"|找不到|不存在|拒绝|拒絕|超时|超時))[^\n]"
 )
-_NO_ERROR = re.compile(
+_NO_ERROR = lazy_pattern(
     r"\b(?:0|no|zero|without|any) (?:\w{1,12} )?(?:errors?|failures?|fail(?:ed|ing)?|conflicts?)\b|\b(?:errors?"
     r"|failed|failures?|fail)\b[\"']?[:=] ?0\b"
     r"|没有(?:错误|失败)|[^\d]0 ?(?:个)?(?:错误|失败)",
     re.IGNORECASE,
 )
-_GENERIC = re.compile(
+_GENERIC = lazy_pattern(
     r"npm (?:error|ERR!)(?:\s*$| (?:workspace|location|command|path|code \d|errno|syscall|A complete log|Lifecycle"
     r"|Exit status| ))|make(?:\[\d{1,3}\])?: \*\*\*"
     r"|(?:\[[\w:.-]{1,40}\] )?(?i:ERROR task failed|(?:error: )?(?:process|command) (?:failed|exited|completed)\b)"
     r"|\s*exit status \d|(?:--- )?FAIL\s*$|hint: |Command aborted|error: Recipe",
 )
-_CODE = re.compile(
+_CODE = lazy_pattern(
     r"[^\n]*[{};(,]\s*\Z|\s*(?:return|if|else|for|while|func|def|class|import|from|const|let|var|raise|throw|//|/\*|#"
     r"|\*|\+|\^|~)[ (]"
 )
 _JUDGED_CHARS = 400
-_VARYING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,}\b|\d+", re.IGNORECASE)
-_FOLDERS = re.compile(r"(?:[\w.~@+-]*[/\\])+")
-_BLANKS = re.compile(r"\s+")
+_VARYING = lazy_pattern(r"0x[0-9a-f]+|\b[0-9a-f]{7,}\b|\d+", re.IGNORECASE)
+_FOLDERS = lazy_pattern(r"(?:[\w.~@+-]*[/\\])+")
+_BLANKS = lazy_pattern(r"\s+")
 
 
 class ErrorLine(NamedTuple):

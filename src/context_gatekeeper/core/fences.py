@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
+
+from context_gatekeeper.core.lazy_pattern import lazy_pattern
 
 __all__ = ["FENCE_LINE", "Fence", "closes_fence", "find_fences", "is_fence", "opens_fence"]
 
-FENCE_LINE = re.compile(r"^(?P<indent>[ \t>]*+)(?P<mark>`{3,}+|~{3,}+)(?P<info>[^\n]*+)", re.MULTILINE)
+FENCE_LINE = lazy_pattern(r"^(?P<indent>[ \t>]*+)(?P<mark>`{3,}+|~{3,}+)(?P<info>[^\n]*+)", re.MULTILINE)
 """A line that may open or close fenced code, inside quotes and lists too."""
 _MOST_INDENT = 3
 """Columns of a fence inside what holds it; more make it a line of code or text."""
 _TAB = 4
-_ITEM_LINE = re.compile(
+_ITEM_LINE = lazy_pattern(
     r"^(?P<indent>[ \t>]*+)(?:(?P<mark>[-*+]|[0-9]{1,9}[.)])(?P<gap>[ \t]++)?+(?=[^ \t\n]|$)|(?=[^ \t>\n]))",
     re.MULTILINE,
 )
@@ -21,8 +23,7 @@ _LONGEST_LANGUAGE = 20
 """Characters of an info string that are repeated where a fence is opened again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fence:
+class Fence(NamedTuple):
     """A fenced block of code as offsets into its text."""
 
     start: int

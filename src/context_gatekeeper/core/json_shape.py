@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from context_gatekeeper.core.cuts import cut_text
 from context_gatekeeper.core.fences import find_fences
+from context_gatekeeper.core.lazy_pattern import lazy_pattern
 from context_gatekeeper.core.secret_rules import find_secrets
 
 __all__ = ["Shape", "describe_shape"]
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """What a text is."""
 
     kind: str
@@ -33,13 +32,13 @@ class Shape:
     """The error that it tells of, to stand behind the rest; "" for none."""
 
 
-_JSON_START = re.compile(
+_JSON_START = lazy_pattern(
     r"(?:\{\s*(?:\"(?:[^\"\\\n]|\\.)*+\"\s*:|\})"
     r"|\[\s*(?:[\[{\"\]]|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s*,|(?:true|false|null)\s*[,\]]))"
 )
-_BRACKET_LINE = re.compile(r"^[{\[]", re.MULTILINE)
-_BLANKS = re.compile(r"\s+")
-_ODD = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\ufffd]")
+_BRACKET_LINE = lazy_pattern(r"^[{\[]", re.MULTILINE)
+_BLANKS = lazy_pattern(r"\s+")
+_ODD = lazy_pattern(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\ufffd]")
 _PROBED_CHARS = 4096
 _BINARY_SHARE = 0.05
 _JSON_LINE_SHARE = 0.9
@@ -48,7 +47,7 @@ _AROUND_CHARS = 400
 _LISTED_KEYS = 8
 _KEY_CHARS = 40
 _LONG_CHARS = 100
-_ERROR_KEY = re.compile(r"error|errors|message|detail|stderr|reason", re.IGNORECASE)
+_ERROR_KEY = lazy_pattern(r"error|errors|message|detail|stderr|reason", re.IGNORECASE)
 _ERROR_VALUE_CHARS = 200
 
 

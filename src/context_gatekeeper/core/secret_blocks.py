@@ -8,38 +8,39 @@ by three lines or more as wide as those of keys. Certificates and public keys ar
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from context_gatekeeper.core.lazy_pattern import lazy_pattern
+
 __all__ = ["find_private_keys"]
 
-_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_BEGIN = lazy_pattern(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _END_START = "-----END "
-_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_MARKER = re.compile(r"-----(?:BEGIN|END) [A-Z0-9 ]{1,60}-----")
+_END = lazy_pattern(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_MARKER = lazy_pattern(r"-----(?:BEGIN|END) [A-Z0-9 ]{1,60}-----")
 _BLOCK_CHARS = 20_000
 """The largest private keys in use have half of it."""
 _BREAKS = r"\\{1,8}[nr]"
 """Line breaks in JSON, however often it was encoded."""
-_PLAIN_LINE = re.compile(rf"(?:{_BREAKS}|\s){{0,8}}+[A-Za-z0-9+/=]{{16,}}+")
-_PLAIN_LAST_LINE = re.compile(rf"(?:(?:{_BREAKS}|\s){{1,8}}+[A-Za-z0-9+/=]{{1,15}}+)?")
-_CONTENT = re.compile(r"(?<![A-Za-z0-9+/=])(?=[A-Za-z0-9+/=]{0,64}[0-9+/])[A-Za-z0-9+/=]{24,}+")
+_PLAIN_LINE = lazy_pattern(rf"(?:{_BREAKS}|\s){{0,8}}+[A-Za-z0-9+/=]{{16,}}+")
+_PLAIN_LAST_LINE = lazy_pattern(rf"(?:(?:{_BREAKS}|\s){{1,8}}+[A-Za-z0-9+/=]{{1,15}}+)?")
+_CONTENT = lazy_pattern(r"(?<![A-Za-z0-9+/=])(?=[A-Za-z0-9+/=]{0,64}[0-9+/])[A-Za-z0-9+/=]{24,}+")
 
-_BREAK = re.compile(rf"\\{{1,8}}r\\{{1,8}}n|{_BREAKS}|\r\n|[\r\n]")
-_MARKS_ALONE = re.compile(r"(?=.{0,12}\S)[^A-Za-z0-9]{1,12}\Z")
+_BREAK = lazy_pattern(rf"\\{{1,8}}r\\{{1,8}}n|{_BREAKS}|\r\n|[\r\n]")
+_MARKS_ALONE = lazy_pattern(r"(?=.{0,12}\S)[^A-Za-z0-9]{1,12}\Z")
 """What stands between the line break of a text in code and that of the code."""
 _COLOUR = r"(?:\x1b|\\{1,4}(?:u001b|x1b|033|e))\[[0-9;]{0,8}m"
-_RUN = re.compile(rf"(?<![A-Za-z0-9+/])([A-Za-z0-9+/]++={{0,2}})(?:{_COLOUR}|[^A-Za-z0-9+/=]){{0,12}}+\Z")
+_RUN = lazy_pattern(rf"(?<![A-Za-z0-9+/])([A-Za-z0-9+/]++={{0,2}})(?:{_COLOUR}|[^A-Za-z0-9+/=]){{0,12}}+\Z")
 """The last base64 of a line, in front of quotes, commas and the like."""
-_LEAD = re.compile(
+_LEAD = lazy_pattern(
     r"(?<=\\)(?:t|u[0-9a-fA-F]{4})|(?:(?<=\x1b\[)|(?<=u001b\[)|(?<=x1b\[)|(?<=033\[)|(?<=\\e\[))[0-9;]{1,8}m"
 )
 """What the end of an escape, or of a colour, adds to a run behind it."""
-_NUMBERED = re.compile(r"[A-Za-z]*[0-9][A-Za-z0-9]*")
-_BLANKS = re.compile(r"\s+")
-_HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID): ")
+_NUMBERED = lazy_pattern(r"[A-Za-z]*[0-9][A-Za-z0-9]*")
+_BLANKS = lazy_pattern(r"\s+")
+_HEADER = lazy_pattern(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID): ")
 _MOST_IN_FRONT = 240
 """Characters in front of a line: longer than the paths that searches print."""
 _MOST_OF_A_LINE = 4000
@@ -53,7 +54,7 @@ _SHORT_LINE = 16
 _KEY_WIDTHS = frozenset((64, 70))
 """Of OpenSSL and OpenSSH; other base64 is cut at 76 characters or not at all."""
 _KEY_LINES = 3
-_WIDE = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{64,75}(?![A-Za-z0-9+/=])")
+_WIDE = lazy_pattern(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{64,75}(?![A-Za-z0-9+/=])")
 
 
 class _Line(NamedTuple):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from context_gatekeeper.core.lazy_pattern import lazy_pattern
 from context_gatekeeper.core.secret_text import is_code_name, is_stand_in, names_a_secret
 
 __all__ = ["find_passwords"]
@@ -22,22 +23,22 @@ __all__ = ["find_passwords"]
 _NAMES = ("password", "passwd", "passphrase", "pwd", "_pass", "\u5bc6\u7801", "\u5bc6\u78bc", "\u53e3\u4ee4")
 """The last three are Chinese."""
 _LEAST_CHARS = 6
-_GIVEN = re.compile(
+_GIVEN = lazy_pattern(
     r"\\{0,3}[\"'`]?\]?(?P<before>[ \t]{0,8})(?P<sign>=>|:=|=(?!=)|[:\uff1a\u662f\u4e3a])(?P<behind>[ \t]{0,8})"
     r"(?:(?P<quote>\\{0,3}[\"'`])(?P<quoted>[^\"'`\\\r\n]{6,128})(?P=quote)"
     r"|(?P<bare>[^\s\"'`\\,;&|<>(){}\[\]\u3000-\u303f\uff00-\uffef\u4e00-\u9fff]{1,128}+))"
 )
-_ENVIRONMENT_REST = re.compile(r"(?:[^\s\"'`\\<>(){}\[\];&]|[;&](?![A-Za-z_ ]{1,20}=)){0,128}+")
+_ENVIRONMENT_REST = lazy_pattern(r"(?:[^\s\"'`\\<>(){}\[\];&]|[;&](?![A-Za-z_ ]{1,20}=)){0,128}+")
 """What a value in an environment file may go on with, where a shell or a URL would end."""
-_LINE_END = re.compile(r"[ \t]{0,8}(?:$|[\r\n\"'`]|\\[nr]|#)")
-_VALUE_END = re.compile(r"$|[\s\"'`;&\u3000-\u303f\uff00-\uffef\u4e00-\u9fff]|\\[nr]|,(?:\s|$)")
+_LINE_END = lazy_pattern(r"[ \t]{0,8}(?:$|[\r\n\"'`]|\\[nr]|#)")
+_VALUE_END = lazy_pattern(r"$|[\s\"'`;&\u3000-\u303f\uff00-\uffef\u4e00-\u9fff]|\\[nr]|,(?:\s|$)")
 _NAME_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 _NAME_BEHIND_CHARS = 40
-_ARGUMENT_BEHIND = re.compile(r"[({,][ \t]{0,8}\Z")
+_ARGUMENT_BEHIND = lazy_pattern(r"[({,][ \t]{0,8}\Z")
 _ARGUMENT_BEHIND_CHARS = 9
-_CODE = re.compile(r"[<>{}()\[\]]|^[$%^#@!]|://|^[./~]|^\\|^[A-Z_]+$")
+_CODE = lazy_pattern(r"[<>{}()\[\]]|^[$%^#@!]|://|^[./~]|^\\|^[A-Z_]+$")
 """What templates, patterns, paths and names of constants hold; passwords with such marks must be strong to be found."""
-_TYPES = re.compile(
+_TYPES = lazy_pattern(
     r"(?:u?int|float|sha|md|argon|base|utf|varchar|char|string|text|bytea?|nvarchar|bcrypt|scrypt|pbkdf)[0-9]"
     r"|optional|required|string|boolean|object|undefined|disabled|enabled|hidden|default|missing|invalid|number|prompt",
     re.IGNORECASE,

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
+from context_gatekeeper.core.lazy_pattern import lazy_pattern
 from context_gatekeeper.core.secret_blocks import find_private_keys
 from context_gatekeeper.core.secret_passwords import find_passwords
 from context_gatekeeper.core.secret_text import (
@@ -50,7 +51,7 @@ class _PrefixRule(NamedTuple):
 
 _LONG = r"[A-Za-z0-9_-]"
 _PREFIX_RULES = tuple(
-    _PrefixRule(kind, tuple(prefixes.split()), re.compile(tail), kind in ("openai-key", "vault-token"))
+    _PrefixRule(kind, tuple(prefixes.split()), lazy_pattern(tail), kind in ("openai-key", "vault-token"))
     for kind, prefixes, tail in (
         ("anthropic-key", "sk-ant-", rf"{_LONG}{{20,}}+"),
         ("api-key", "sk-proj- sk-svcacct- sk-admin- sk-or-v1-", rf"{_LONG}{{20,}}+"),
@@ -101,35 +102,35 @@ _PREFIX_RULES = tuple(
 )
 _RULE_OF_PREFIX = tuple((prefix, rule) for rule in _PREFIX_RULES for prefix in rule.prefixes)
 _WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
-_ESCAPE_BEHIND = re.compile(r"(?:\\[nrtfbv]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]{0,8}m)$")
+_ESCAPE_BEHIND = lazy_pattern(r"(?:\\[nrtfbv]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]{0,8}m)$")
 """What may stand before a key though it ends like a word: escapes of JSON and URLs, colours of a terminal."""
 _ESCAPE_CHARS = 12
-_BOT_ID = re.compile(r"(?<![0-9A-Za-z_-])[0-9]{8,10}$")
+_BOT_ID = lazy_pattern(r"(?<![0-9A-Za-z_-])[0-9]{8,10}$")
 _BOT_ID_CHARS = 11
 
-_URI_PASSWORD = re.compile(r"://[^\s/:@?#\"'`<>\\]{0,128}:([^\s/?#\"'`<>\\]{3,256})@(?=[A-Za-z0-9\[_-])")
-_AUTHORIZATION = re.compile(
+_URI_PASSWORD = lazy_pattern(r"://[^\s/:@?#\"'`<>\\]{0,128}:([^\s/?#\"'`<>\\]{3,256})@(?=[A-Za-z0-9\[_-])")
+_AUTHORIZATION = lazy_pattern(
     r"authorization\\{0,3}[\"'`\]]{0,2}[ \t]{0,4}[:=,(][ \t]{0,4}\[?\\{0,3}[\"'`]?(?:bearer|basic|token|digest|apikey)"
     r"[ \t]{1,4}([A-Za-z0-9._~+/=-]{8,}+)(?![({\[<$])",
     re.IGNORECASE,
 )
-_BEARER = re.compile(r"bearer[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,}+)(?![({\[<$])", re.IGNORECASE)
+_BEARER = lazy_pattern(r"bearer[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,}+)(?![({\[<$])", re.IGNORECASE)
 
 _KEY_OF = ("api", "access", "private", "account", "signing", "encryption", "master", "auth", "shared")
 _NAMES = (
     *("password", "passwd", "passphrase", "pwd", "secret", "token"),
     *(f"{word}{joint}key" for word in _KEY_OF for joint in ("", "_", "-")),
 )
-_NAME_BEHIND = re.compile(r"[A-Za-z0-9_.-]{0,40}+\Z")
+_NAME_BEHIND = lazy_pattern(r"[A-Za-z0-9_.-]{0,40}+\Z")
 _NAME_BEHIND_CHARS = 40
-_ASSIGNMENT = re.compile(
+_ASSIGNMENT = lazy_pattern(
     r"(?P<more>[A-Za-z0-9_-]{0,24}+)\\{0,3}[\"'`]?\]?"
     r"(?:[ \t]{0,8}(?P<sign>:[ \t]?[A-Za-z_.\[\]| ]{1,24}=|=>|:=|={1,2}|:)[ \t]{0,8}|[ \t]{1,2}(?![ \t]))"
     r"(?:(?P<quote>\\{0,3}[\"'`])(?P<quoted>[^\s\"'`\\]{8,4096})|(?P<bare>[A-Za-z0-9+/_.~!?@#$%^*-]{8,4096}+={0,2})(?![(\[{]))"
 )
-_REST = re.compile(r"[A-Za-z0-9+/_.~=-]*+")
+_REST = lazy_pattern(r"[A-Za-z0-9+/_.~=-]*+")
 """What a value longer than the bound goes on with."""
-_WORD_PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORD_PIECES = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _KIND_OF_LAST_WORD = {
     **dict.fromkeys(("password", "passwd", "passphrase", "pwd"), "password"),
     "secret": "secret",

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from math import log2
 
+from context_gatekeeper.core.lazy_pattern import lazy_pattern
+
 __all__ = ["is_code_name", "is_stand_in", "is_strong_password", "is_template", "looks_random", "names_a_secret"]
 
 _MIN_RANDOM_CHARS = 16
@@ -27,17 +29,17 @@ _CLASSES = (
     | {ord(letter): "U" for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
     | {ord(digit): "d" for digit in "0123456789"}
 )
-_CHANGE = re.compile("(?=l[Ud]|U[d]|d[lU])")
+_CHANGE = lazy_pattern("(?=l[Ud]|U[d]|d[lU])")
 """A capital before a small letter is how a word begins."""
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
-_TEMPLATES = re.compile(
+_UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_HEX = lazy_pattern(r"[0-9a-f]+|[0-9A-F]+")
+_TEMPLATES = lazy_pattern(
     r"example|your|placeholder|change.?me|redacted|replace|insert|x{4}|\*{3}|\.{3}|^[<$%{]|\$\{|\{\{|[({\[]$",
     re.IGNORECASE,
 )
-_MADE_UP = re.compile(r"dummy|sample|1234567|abcdefg|deadbeef", re.IGNORECASE)
-_CODE_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*+(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z0-9_$]*+)++")
-_NAMES_OF_SECRETS = re.compile(
+_MADE_UP = lazy_pattern(r"dummy|sample|1234567|abcdefg|deadbeef", re.IGNORECASE)
+_CODE_NAME = lazy_pattern(r"[A-Za-z_$][A-Za-z0-9_$]*+(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z0-9_$]*+)++")
+_NAMES_OF_SECRETS = lazy_pattern(
     r"private|secret|token|password|passwd|credential|provider|config|string|api.?key", re.IGNORECASE
 )
 """Names of types, variables and stored secrets hold these; random text does not."""

@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple, Self
 
 from context_gatekeeper.core.cuts import cut_text
 from context_gatekeeper.core.error_lines import find_error_lines
 from context_gatekeeper.core.fences import Fence, find_fences
 from context_gatekeeper.core.json_shape import Shape, describe_shape
+from context_gatekeeper.core.lazy_pattern import lazy_pattern
 from context_gatekeeper.core.secret_rules import find_secrets
 from context_gatekeeper.core.tool_shapes import is_file_read
 from context_gatekeeper.errors import ConfigError
@@ -27,25 +28,43 @@ from context_gatekeeper.errors import ConfigError
 __all__ = ["MEASURED_SLIMMING", "SPEC_SLIMMING", "SlimView", "SlimmingParams", "head_view", "should_slim_at_birth"]
 
 
-@dataclass(frozen=True, slots=True)
-class SlimmingParams:
-    """What is slimmed at birth, and what a head view shows."""
+class _Limits(NamedTuple):
+    """Fields of `SlimmingParams`; no dataclass, whose module takes longer to load than all of ours."""
 
-    threshold_chars: int = 2000
+    threshold_chars: int
     """Longer results are slimmed."""
-    machine_output_only: bool = False
+    machine_output_only: bool
     """Leave files alone that were read: the next calls quote them."""
-    head_chars: int = 200
+    head_chars: int
     """Whole lines up to about so many characters."""
-    tail_chars: int = 200
-    tail_lines: int = 5
-    error_lines: int = 3
-    error_chars: int = 300
+    tail_chars: int
+    tail_lines: int
+    error_lines: int
+    error_chars: int
     """Of one error line; a longer one is cut."""
 
-    def __post_init__(self) -> None:
-        if min(self.threshold_chars, self.head_chars, self.tail_chars, self.tail_lines, self.error_lines) < 0:
+
+class SlimmingParams(_Limits):
+    """What is slimmed at birth, and what a head view shows."""
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        threshold_chars: int = 2000,
+        machine_output_only: bool = False,
+        head_chars: int = 200,
+        tail_chars: int = 200,
+        tail_lines: int = 5,
+        error_lines: int = 3,
+        error_chars: int = 300,
+    ) -> Self:
+        """Raises ConfigError when a limit is below 0."""
+        if min(threshold_chars, head_chars, tail_chars, tail_lines, error_lines) < 0:
             raise ConfigError("SlimmingParams", "a limit is below 0", "give limits of 0 or more")
+        return super().__new__(
+            cls, threshold_chars, machine_output_only, head_chars, tail_chars, tail_lines, error_lines, error_chars
+        )
 
 
 SPEC_SLIMMING = SlimmingParams()
@@ -56,8 +75,7 @@ MEASURED_SLIMMING = SlimmingParams(
 """The default: machine output over 16,000 characters only (section 2.4 of the paging notes)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SlimView:
+class SlimView(NamedTuple):
     """What stands in the window in place of a result."""
 
     text: str
@@ -143,7 +161,7 @@ def head_view(
 
 
 _LABEL_CHARS = 120
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_CONTROL = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 def _label(tool: str, name: str) -> str:
@@ -155,8 +173,7 @@ def _label(tool: str, name: str) -> str:
     return f"result of {label}: " if label else "result: "
 
 
-@dataclass(frozen=True, slots=True)
-class _Size:
+class _Size(NamedTuple):
     chars: int
     bytes: int
     lines: int
@@ -173,8 +190,7 @@ class _Size:
 # -- lines ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     number: int
     """From 0."""
     start: int

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from context_gatekeeper.core.lazy_pattern import lazy_pattern
 
 __all__ = [
     "JsonString",
@@ -53,7 +54,7 @@ class JsonString(NamedTuple):
     end: int
 
 
-_TOKEN = re.compile(r'"(?P<inside>(?:[^"\\]|\\.)*+)(?P<closed>"?)|(?P<mark>[:{},\[\]])', re.DOTALL)
+_TOKEN = lazy_pattern(r'"(?P<inside>(?:[^"\\]|\\.)*+)(?P<closed>"?)|(?P<mark>[:{},\[\]])', re.DOTALL)
 _MOST_STRINGS = 2000
 
 
@@ -93,8 +94,8 @@ def decode_string(raw: str) -> str:
         return raw
 
 
-_STRUCTURAL_QUOTE = re.compile(r'"(?=\s*[,:}\]]|\s*\Z)|(?<=[:\[,{])(?P<blank>\s*)"')
-_WRAPPED = re.compile(r"\s*\{")
+_STRUCTURAL_QUOTE = lazy_pattern(r'"(?=\s*[,:}\]]|\s*\Z)|(?<=[:\[,{])(?P<blank>\s*)"')
+_WRAPPED = lazy_pattern(r"\s*\{")
 
 
 def align_output(text: str) -> str:
@@ -130,7 +131,7 @@ _PATH_KEYS = frozenset(
     "file_path path filename filepath filePath notebook_path target_file file absolute_path absolutePath".split()
 )
 _COMMAND_KEYS = frozenset(("command", "cmd", "script"))
-_VIEWING = re.compile(r'"command"\s*:\s*"view"')
+_VIEWING = lazy_pattern(r'"command"\s*:\s*"view"')
 
 
 def tool_kind(name: str, arguments: str = "") -> ToolKind:
@@ -147,7 +148,7 @@ def tool_kind(name: str, arguments: str = "") -> ToolKind:
     return ToolKind.TODO if plain in _TODO_TOOLS else ToolKind.OTHER
 
 
-_LINE_RANGE = re.compile(r" \(lines? [\d, -]{1,40}\)\Z")
+_LINE_RANGE = lazy_pattern(r" \(lines? [\d, -]{1,40}\)\Z")
 
 
 def tool_path(arguments: str) -> tuple[int, int] | None:
@@ -161,7 +162,7 @@ def tool_path(arguments: str) -> tuple[int, int] | None:
     return None
 
 
-_PATCH_PATH = re.compile(
+_PATCH_PATH = lazy_pattern(
     r"(?:\*\*\* (?:Update|Add|Delete) File: |(?:^|\\n)\+\+\+ b/|(?:^|\\n)diff --git a/(?=[^\s\\]{1,400} b/))"
     r"(?P<path>[^\s\\\"]{1,400}(?: [^\s\\\"]{1,100})*?)(?= b/|[\t\r\n\"\\]|$)",
     re.MULTILINE,
@@ -181,9 +182,9 @@ def patch_paths(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-_TODO_STATUS = re.compile(r"pending|in_progress|not.?started|todo|open", re.IGNORECASE)
+_TODO_STATUS = lazy_pattern(r"pending|in_progress|not.?started|todo|open", re.IGNORECASE)
 _TODO_TEXTS = frozenset(("content", "step", "title", "subject", "text", "task"))
-_CHECKBOX = re.compile(
+_CHECKBOX = lazy_pattern(
     r"(?:^|\\n)[ \t]*[-*+][ \t]{1,3}\[(?P<state>[ xX~-])\][ \t]+(?P<text>(?:[^\\\n]|\\[^n])+)",
     re.MULTILINE,
 )
@@ -219,20 +220,20 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 # -- commands ---------------------------------------------------------------------------------
 
-_PRELUDE = re.compile(
+_PRELUDE = lazy_pattern(
     r"(?:\$ |(?:cd|source|export|set|pushd) (?:[^&;|\n\"']|\"[^\"\n]*\"|'[^'\n]*'){1,300}(?:&&|;)\s*"
     r"|[A-Z_][A-Z0-9_]{0,40}=[^\s\"']{0,200} +)*+"
 )
-_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'[^']*+'")
-_DISPLAY = re.compile(
+_QUOTED = lazy_pattern(r"\"(?:[^\"\\]|\\.)*+\"|'[^']*+'")
+_DISPLAY = lazy_pattern(
     r"(?<![|\s])\s*\|\s*(?:head|tail|cat|tee|less|more|grep|egrep|rg|sed|awk|sort|uniq|wc|cut|tr|column|xargs)\b.*\Z",
     re.DOTALL,
 )
-_REDIRECT = re.compile(r"(?<!\s)\s*(?:\d?>&\d|&?>{1,2}\s*\S+)\s*\Z")
-_MASKING = re.compile(r"(?<!\|)\|(?!\|)|\|\||;|\n|\s&\s*\Z")
-_STEP = re.compile(r"&&|\|\||[;|\n]")
-_WRITING = re.compile(r">(?!&|\s?/dev/null)")
-_PROBES = re.compile(
+_REDIRECT = lazy_pattern(r"(?<!\s)\s*(?:\d?>&\d|&?>{1,2}\s*\S+)\s*\Z")
+_MASKING = lazy_pattern(r"(?<!\|)\|(?!\|)|\|\||;|\n|\s&\s*\Z")
+_STEP = lazy_pattern(r"&&|\|\||[;|\n]")
+_WRITING = lazy_pattern(r">(?!&|\s?/dev/null)")
+_PROBES = lazy_pattern(
     r"(?:sudo )?(?:ls|cat|head|tail|grep|egrep|fgrep|rg|ag|find|fd|which|type|whereis|pwd|echo|printf|wc|stat|file"
     r"|tree|du|df|env|printenv|ps|pgrep"
     r"|date|less|more|bat|sed -n|awk|jq|cut|sort|uniq|diff|test|\[|sleep|true|false|history|lsof|id|whoami|uname|dir"
@@ -243,8 +244,8 @@ _PROBES = re.compile(
     r"|view|list)|pip (?:show|list)"
     r"|(?:python3?|node|go|cargo|npm|java|ruby) --?v(?:ersion)?)(?=\s|$|;|\|)"
 )
-_READS_FILE = re.compile(r"(?:cat|head|tail|less|more|bat|sed -n|nl|type|Get-Content)\s")
-_CHECKS = re.compile(
+_READS_FILE = lazy_pattern(r"(?:cat|head|tail|less|more|bat|sed -n|nl|type|Get-Content)\s")
+_CHECKS = lazy_pattern(
     r"\b(?:tests?|pytest|unittest|jest|vitest|mocha|rspec|phpunit|ctest|tox|nox|build|compile|py_compile|lint|vet"
     r"|check|tsc|clippy|typecheck|mypy"
     r"|pyright|ruff|eslint|golangci-lint|make|gradlew?|mvn|msbuild|xcodebuild|verify|ci)\b"
@@ -270,12 +271,11 @@ _RUNNERS = frozenset(
         "command",
     )
 )
-_VERSION_END = re.compile(r"[\d.]{1,8}\Z|\.exe\Z")
-_PYTHON_MODULE = re.compile(r"python[\d.]*\s+-m\s+(\S+)")
+_VERSION_END = lazy_pattern(r"[\d.]{1,8}\Z|\.exe\Z")
+_PYTHON_MODULE = lazy_pattern(r"python[\d.]*\s+-m\s+(\S+)")
 
 
-@dataclass(frozen=True, slots=True)
-class ShellCommand:
+class ShellCommand(NamedTuple):
     """A shell call, told by its arguments."""
 
     start: int
@@ -313,8 +313,18 @@ def _raw_command(arguments: str) -> tuple[int, int] | None:
     return commands[0].start, commands[-1].end if commands[-1].key == commands[0].key else commands[0].end
 
 
-_BETWEEN_ITEMS = re.compile(r'(?<!\\)"\s{0,9},\s{0,9}"')
-_RAW_BREAK = re.compile(r"\\n|\n")
+def _command_span(arguments: str) -> tuple[int, int] | None:
+    """The same without a leading change of folder and assignments, unless there is nothing else."""
+    span = _raw_command(arguments)
+    if span is None:
+        return None
+    start, end = span
+    lead = _PRELUDE.match(arguments[start:end])
+    return (start + lead.end() if lead is not None and lead.end() < end - start else start), end
+
+
+_BETWEEN_ITEMS = lazy_pattern(r'(?<!\\)"\s{0,9},\s{0,9}"')
+_RAW_BREAK = lazy_pattern(r"\\n|\n")
 _TELLING_CHARS = 40
 """A first line such as ``python -c "`` is quoted with what follows."""
 _MOST_COMMAND_CHARS = 4000
@@ -323,16 +333,13 @@ _MOST_COMMAND_CHARS = 4000
 
 def read_command(arguments: str) -> ShellCommand | None:
     """The command in the arguments of a shell tool; None when there is none. O(len(arguments))."""
-    span = _raw_command(arguments)
+    span = _command_span(arguments)
     if span is None:
         return None
     start, end = span
-    raw = arguments[start:end]
-    lead = _PRELUDE.match(raw)
-    start += lead.end() if lead is not None and lead.end() < len(raw) else 0
     broken = _RAW_BREAK.search(arguments, start, end)
     least = _TELLING_CHARS if broken is not None and broken.group() != "\n" else 0
-    words = decode_string(_BETWEEN_ITEMS.sub(" ", arguments[start:end])).strip()[:_MOST_COMMAND_CHARS]
+    words = _words(arguments[start:end])
     bare = _QUOTED.sub("''", words)
     is_writing = _WRITING.search(bare) is not None
     return ShellCommand(
@@ -343,8 +350,17 @@ def read_command(arguments: str) -> ShellCommand | None:
         is_masked=_MASKING.search(bare) is not None,
         is_probe=not is_writing and all(_PROBES.match(step.strip()) for step in _STEP.split(bare) if step.strip()),
         is_check=_CHECKS.search(bare[:200]) is not None,
-        reads_file=not is_writing and _READS_FILE.match(bare) is not None,
+        reads_file=_reads_file(bare),
     )
+
+
+def _words(raw: str) -> str:
+    """The command as the shell gets it, its beginning."""
+    return decode_string(_BETWEEN_ITEMS.sub(" ", raw)).strip()[:_MOST_COMMAND_CHARS]
+
+
+def _reads_file(bare: str) -> bool:
+    return _READS_FILE.match(bare) is not None and _WRITING.search(bare) is None
 
 
 def _program(command: str) -> str:
@@ -365,23 +381,23 @@ def is_file_read(name: str, arguments: str = "") -> bool:
     kind = tool_kind(name, arguments)
     if kind is not ToolKind.SHELL:
         return kind is ToolKind.READ
-    command = read_command(arguments)
-    return command is not None and command.reads_file
+    span = _command_span(arguments)
+    return span is not None and _reads_file(_QUOTED.sub("''", _words(arguments[slice(*span)])))
 
 
 # -- results ----------------------------------------------------------------------------------
 
 _HEAD_CHARS, _TAIL_CHARS = 400, 300
-_EXIT_AT_HEAD = re.compile(
+_EXIT_AT_HEAD = lazy_pattern(
     r"\A(?:<error>)?\s*Exit code:? (-?\d{1,10})\b|^Process exited with code (-?\d{1,10})\b",
     re.MULTILINE,
 )
-_EXIT_AT_TAIL = re.compile(
+_EXIT_AT_TAIL = lazy_pattern(
     r"(?:Command exited with code (-?\d{1,10})|<exited with exit code (-?\d{1,10})>"
     r"|\(exit code:? (-?\d{1,10})\))\.?\s*\Z"
 )
-_EXIT_IN_JSON = re.compile(r'"exit_?[cC]ode"\s*:\s*(-?\d{1,10})')
-_DURATION = re.compile(
+_EXIT_IN_JSON = lazy_pattern(r'"exit_?[cC]ode"\s*:\s*(-?\d{1,10})')
+_DURATION = lazy_pattern(
     r'"duration_seconds"\s*:\s*(\d{1,9}(?:\.\d{1,9})?)|^Wall time: (\d{1,9}(?:\.\d{1,9})?) ?s', re.MULTILINE
 )
 

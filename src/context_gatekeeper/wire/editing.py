@@ -128,6 +128,9 @@ class _Editor:
     # -- messages ----------------------------------------------------------------------------------
 
     def _edit_message(self, message: WireMessage, is_changed: bool) -> None:
+        if self._leaves_whole(message):
+            self._leaving.add(message.number)
+            return
         node = read_element(self._source, message.span.start, self._form.shape)
         added = self._edits.added.get(message.number, ())
         content = _content_of_user(node) if added else None
@@ -148,6 +151,14 @@ class _Editor:
         self._replace_texts(kept)
         self._mark_blocks(own, kept)
         self._take_out(node, message.parts, dropped, content, self._new_parts(message.number, added))
+
+    def _leaves_whole(self, message: WireMessage) -> bool:
+        """Whether nothing of it is left, so that it need not be read: of most messages that are changed."""
+        dropped = self._edits.dropped
+        if message.number in self._edits.added or not any(part.key in dropped for part in message.parts):
+            return False
+        is_left = any(part.key not in dropped and part.block.kind is not BlockKind.THINKING for part in message.parts)
+        return not is_left and not self._is_bound(message)
 
     def _leaving_parts(self, message: WireMessage) -> set[PartKey]:
         """Parts that leave, empty texts included where the API refuses them."""

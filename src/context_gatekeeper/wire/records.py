@@ -116,15 +116,16 @@ class WireRequest:
     """The same as neutral messages, in order: of the model's outputs one for each call (``is_call``), of the rest
     one for each tool result and one for what stands between them."""
     system_text: str
-    """The texts in front of the conversation, joined by empty lines: ``system``, ``instructions``, and system or developer messages
-    before the first other one (those are in ``messages`` too, but in no turn)."""
+    """The texts in front of the conversation, joined by empty lines: ``system``, ``instructions``, and system or
+    developer messages before the first other one (those are in ``messages`` too, but in no turn)."""
     tools_text: str
     """JSON text of the tool definitions; "" for none."""
     session_hint: str = ""
     """The conversation's name in the body: ``metadata.user_id``'s session, ``prompt_cache_key``; "" for none."""
     marks: tuple[CacheMark, ...] = ()
     has_server_history: bool = False
-    """Whether the provider keeps earlier messages (``previous_response_id``, ``conversation``): the request holds new ones alone."""
+    """Whether the provider keeps earlier messages (``previous_response_id``, ``conversation``) and the request holds
+    new ones alone."""
     warnings: tuple[str, ...] = ()
 
 
@@ -135,7 +136,8 @@ class RequestEdits:
     texts: Mapping[PartKey, str] = field(default_factory=dict)
     """Part -> its new text; of a call the JSON text of its new arguments."""
     dropped: frozenset[PartKey] = frozenset()
-    """Parts that leave. A tool result leaves when all its pieces do, a message when all its parts do and nothing is added."""
+    """Parts that leave. A tool result leaves when all its pieces do, a message when all its parts do and nothing is
+    added."""
     added: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Number of a message on the user's side -> texts behind what it holds, in the user's role."""
     marked: frozenset[PartKey] = frozenset()

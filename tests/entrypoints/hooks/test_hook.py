@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from context_gatekeeper import config
 from context_gatekeeper.config import default_store, settings_folder
-from context_gatekeeper.entrypoints.hook import answer_event, ask_gateway
-from context_gatekeeper.entrypoints.hooks import page_files
-from context_gatekeeper.entrypoints.hooks.events import read_event
+from context_gatekeeper.entrypoints.hook import answer_event
+from context_gatekeeper.entrypoints.hooks import page_files, running_gateway, settings
 from tests.entrypoints.hooks.clients import LARGE, bash, environ_of, hook_answer, run_hook, tool_event
 from tests.entrypoints.running import COMMAND, DEADLINE_SECONDS
 
@@ -124,8 +124,9 @@ def test_folders_are_those_of_the_settings(tmp_path: Path, monkeypatch: pytest.M
             assert page_files.settings_folder() == str(settings_folder())
 
 
-def test_no_gateway_answers_for_a_prompt_yet() -> None:
-    assert ask_gateway(read_event({"hook_event_name": "UserPromptSubmit"})) is None
+def test_what_is_looked_up_without_loading_settings_is_what_the_settings_say() -> None:
+    assert settings.DEBUG_VARIABLE == config.DEBUG_VARIABLE
+    assert running_gateway.URL_VARIABLE == config.GATEWAY_URL_VARIABLE
 
 
 def test_no_object_is_no_event() -> None:

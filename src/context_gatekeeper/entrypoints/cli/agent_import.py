@@ -15,6 +15,8 @@ from context_gatekeeper.entrypoints.cli.agent_store import counted, long_work, o
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.session_files import SessionFiles
 from context_gatekeeper.entrypoints.cli.terminal import Tint, clipped, columns_for, one_line, pipe_table, say
+from context_gatekeeper.entrypoints.hooks.original_results import with_originals
+from context_gatekeeper.entrypoints.hooks.page_files import data_folder, forget_pages, pages_folder
 from context_gatekeeper.errors import ConfigError, GatekeeperError
 
 __all__ = ["run_forget", "run_import"]
@@ -25,10 +27,14 @@ _NAME_COLUMNS, _BESIDE_NAME = 60, 60
 
 
 def run_import(face: Face, files: Sequence[str], store: str | None, redaction: str | None, *, dry_run: bool) -> None:
-    """Take every session of the files in, file by file; what was taken in before an error stays."""
+    """Take every session of the files in, file by file; what was taken in before an error stays.
+
+    Where a log holds what our hook showed of a result, the result itself comes in.
+    """
     results: list[ImportResult] = []
     error = ""
     source = SessionFiles(face, files)
+    kept = pages_folder(data_folder())
     listed = iter(source)
     first = next(listed)  # before a store is made for it
     with open_pool(face, store, makes=not dry_run, dry_run=dry_run, redaction=redaction) as pool:
@@ -36,7 +42,7 @@ def run_import(face: Face, files: Sequence[str], store: str | None, redaction: s
             for file, sessions in chain((first,), listed):
                 with long_work(face, f"import {one_line(file)}", len(sessions)) as on_session:
                     for session in sessions:
-                        results.append(pool.import_session(session, dry_run=dry_run))
+                        results.append(pool.import_session(with_originals(session, kept), dry_run=dry_run))
                         _show_warnings(face, file, results[-1])
                         on_session()
         except GatekeeperError as failure:
@@ -106,7 +112,7 @@ def _state(result: ImportResult) -> str:
 
 
 def run_forget(face: Face, names: Sequence[str], store: str | None, *, is_sure: bool) -> None:
-    """Delete sessions, or pages by their handles, after asking."""
+    """Delete sessions, or pages by their handles, after asking; with a session the files that our hook kept of it."""
     with open_pool(face, store) as pool:
         handles = [name for name in names if parse_handle(name) is not None]
         sessions = [session_named(pool, name, is_whole=True) for name in names if name not in handles]
@@ -115,11 +121,24 @@ def run_forget(face: Face, names: Sequence[str], store: str | None, *, is_sure: 
         if not is_sure:
             _ask(f"Delete {counted(count, 'page')} for good ({what})?")
         deleted = pool.forget_pages(handles) if handles else 0
+        log_ids = {info.name: info.log_id for info in pool.sessions()}
         deleted += sum(map(pool.forget_session, sessions))
+    files = sum(_forget_files(log_ids[name]) for name in sessions)
     if face.as_json:
-        face.print_json({"deleted_pages": deleted, "sessions": sessions, "handles": handles})
+        face.print_json({"deleted_pages": deleted, "deleted_files": files, "sessions": sessions, "handles": handles})
     else:
-        say(face.paint(f"{counted(deleted, 'page')} deleted for good: {what}", Tint.ACCENT))
+        told = counted(deleted, "page") + (f" and {counted(files, 'file')}" if files else "")
+        say(face.paint(f"{told} deleted for good: {what}", Tint.ACCENT))
+
+
+def _forget_files(session: str) -> int:
+    """Raises ConfigError where a file of the session's results cannot be deleted."""
+    folder = pages_folder(data_folder())
+    try:
+        return forget_pages(session, folder=folder)
+    except OSError as error:
+        step = f"delete what is left of it in {folder}"
+        raise ConfigError(f"session {session[:80]!a}", f"its files stay ({error.strerror})", step) from error
 
 
 def _page_count(pool: AgentPool, sessions: Sequence[str], handles: Sequence[str]) -> int:

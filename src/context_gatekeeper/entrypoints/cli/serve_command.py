@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from context_gatekeeper.config import default_store
 from context_gatekeeper.config_gateway import GatewayConfig, load_gateway_config
 from context_gatekeeper.entrypoints.cli.face import Face, face_options, with_face
 from context_gatekeeper.entrypoints.cli.terminal import Tint
+from context_gatekeeper.entrypoints.hooks.running_gateway import GatewayState, remove_state, write_state
 from context_gatekeeper.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 
+_HERE, _ALL_ADDRESSES = "127.0.0.1", ("0.0.0.0", "::")  # noqa: S104 - to leave them out
 _PACKAGES = frozenset(("aiohttp", "brotli", "httptools", "multidict", "starlette", "uvicorn", "yarl", "zstandard"))
 
 
@@ -86,22 +90,55 @@ def _run_gateway(face: Face, config: GatewayConfig) -> int:
     listener = open_socket(config)
     raise_file_limit()
     port = listener.getsockname()[1]
+    hooks = _HookDoor(face, config)
 
     async def run() -> None:
         gateway = Gateway(config)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(gateway.stop))
         loop = asyncio.get_running_loop()
-        await gateway.serve(listener, lambda ready: _announce(face, config, port, ready))
+
+        def announce(ready: Gateway) -> None:
+            hooks.open(port, ready.recall.word)
+            _announce(face, config, port, ready)
+
+        await gateway.serve(listener, announce)
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         asyncio.run(run())
     finally:
+        hooks.close()
         listener.close()
         for number, handler in before.items():
             signal.signal(number, handler)
     return 0
+
+
+class _HookDoor:
+    """Tells hooks of this user where the gateway is, while it runs; without that they look things up themselves."""
+
+    def __init__(self, face: Face, config: GatewayConfig) -> None:
+        self._face = face
+        self._host = _HERE if config.host in _ALL_ADDRESSES else config.host
+        self._folder = str(config.folder)
+        self._state: GatewayState | None = None
+
+    def open(self, port: int, word: str) -> None:
+        """Write the file; where that cannot be, a note says so."""
+        state = GatewayState(self._host, port, os.getpid(), word)
+        try:
+            write_state(self._folder, state)
+        except OSError as error:
+            self._face.note(f"note: hooks do not find this gateway: {self._folder}: {error.strerror}")
+        else:
+            self._state = state
+
+    def close(self) -> None:
+        """Take the file away."""
+        if self._state is not None:
+            with suppress(OSError):
+                remove_state(self._folder, self._state)
 
 
 def _announce(face: Face, config: GatewayConfig, port: int, gateway: Gateway) -> None:

@@ -49,7 +49,7 @@ class PlannerFaultError(Exception):
 class PlannerLimits:
     """How long and how much."""
 
-    answer_seconds: float = 5.0
+    answer_seconds: float = 20.0
     """A process that owes an answer for so long is killed."""
     start_seconds: float = 60.0
     """What a start may take: it imports the planner and opens the pool."""

@@ -12,7 +12,7 @@ from context_gatekeeper.config_gateway import GatewayConfig, Upstream
 __all__ = ["OWN_PATHS", "UNNAMED", "Target", "UnknownUpstreamError", "error_body", "find_target", "is_ended"]
 
 OWN_PATHS = ("/healthz", "/metrics", "/stats")
-"""Answered by the gateway itself; everything else is the upstream's."""
+"""Answered by the gateway itself, as is ``/recall``; everything else is the upstream's."""
 UNNAMED = "default"
 """Name of the upstream that ``--upstream`` gives."""
 _ROUTES: Mapping[str, str] = {

@@ -27,10 +27,12 @@ from context_gatekeeper.entrypoints.gateway.headers import CredentialHash
 from context_gatekeeper.entrypoints.gateway.metrics import CONTENT_TYPE, GatewayMetrics
 from context_gatekeeper.entrypoints.gateway.planner_process import PlannerLimits, PlannerProcess
 from context_gatekeeper.entrypoints.gateway.protocol import make_protocol
+from context_gatekeeper.entrypoints.gateway.recall_route import RecallRoute
 from context_gatekeeper.entrypoints.gateway.relay import Relay
 from context_gatekeeper.entrypoints.gateway.routes import OWN_PATHS
 from context_gatekeeper.entrypoints.gateway.switch import KillSwitch
 from context_gatekeeper.entrypoints.gateway.upstream_client import UpstreamClient
+from context_gatekeeper.entrypoints.hooks.running_gateway import RECALL_PATH
 from context_gatekeeper.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -124,6 +126,7 @@ class Gateway:
             on_start=lambda: self.metrics.count("cgk_planner_starts_total"),
         )
         self.switch = KillSwitch(config.off_file, is_always_off=config.off, clock=time.monotonic)
+        self.recall = RecallRoute(config.planner_settings, lambda: self.switch.is_off)
         self._began = time.monotonic()
 
     async def serve(self, listener: socket.socket, on_ready: Callable[[Gateway], None] = lambda _: None) -> None:
@@ -144,6 +147,7 @@ class Gateway:
             on_ready(self)
             await serving
         finally:
+            self.recall.close()
             await client.close()
             await self.planner.close()
 
@@ -178,6 +182,7 @@ class Gateway:
         return Starlette(
             routes=[
                 *(Route(path, _read_only(own[path]), methods=_METHODS) for path in OWN_PATHS),
+                Route(RECALL_PATH, self.recall.answer, methods=_METHODS),
                 Mount("/", app=relay),
             ],
             middleware=[Middleware(Guard, config=self.config)],

@@ -6,7 +6,6 @@ import os
 import sys
 
 from context_gatekeeper.entrypoints.hooks.events import HookEvent
-from context_gatekeeper.entrypoints.hooks.settings import hook_environment
 
 __all__ = ["cgk_command", "start_archiving"]
 
@@ -37,7 +36,6 @@ def start_archiving(event: HookEvent, folder: str) -> bool:
     subprocess.Popen(  # noqa: S603 - our own command, and a file's path
         cgk_command("import", os.path.abspath(event.transcript)),
         cwd=folder,
-        env=hook_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

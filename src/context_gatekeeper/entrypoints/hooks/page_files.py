@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["data_folder", "keep_page", "pages_folder", "settings_folder"]
+__all__ = ["data_folder", "forget_pages", "keep_page", "kept_page", "pages_folder", "settings_folder"]
 
 _APPLICATION = "context-gatekeeper"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _MOST_NAME_CHARS = 100
+_FILE_END = ".txt"
 _HASH_BYTES = 10
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
@@ -65,16 +66,61 @@ def keep_page(text: str, session: str, call: str, *, folder: str) -> str:
     place = os.path.join(folder, _name(session))
     os.makedirs(folder, _FOLDER_MODE, exist_ok=True)
     os.makedirs(place, _FOLDER_MODE, exist_ok=True)
-    path = os.path.join(place, f"{_name(call)}.txt")
+    path = os.path.join(place, f"{_name(call)}{_FILE_END}")
     if not _holds(path, content):
         if os.path.lexists(path):  # another text under the same name: the first one's view still names it
-            path = os.path.join(place, f"{_name(call)}-{_hash(content)}.txt")
+            path = os.path.join(place, f"{_name(call)}-{_hash(content)}{_FILE_END}")
         _write(path, content)
     return path
 
 
+def kept_page(path: str, *, folder: str) -> str | None:
+    """The text that `keep_page` wrote to a path; None for any other path, and for a file that is gone or a link.
+
+    Args:
+        path: as anybody told it.
+        folder: of `pages_folder`.
+    """
+    place, name = os.path.split(path)
+    session = os.path.basename(place)
+    is_ours = path == os.path.join(folder, session, name) and name.endswith(_FILE_END)
+    if not is_ours or not (_is_plain(session) and _is_plain(name.removesuffix(_FILE_END))):
+        return None
+    if os.path.islink(place) or os.path.islink(path):
+        return None
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "surrogatepass")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def forget_pages(session: str, *, folder: str) -> int:
+    """Delete the files of a session's results, and their folder; how many there were.
+
+    Args:
+        session: the client's name of its session.
+        folder: of `pages_folder`.
+
+    Raises:
+        OSError: not all could be deleted.
+    """
+    place = os.path.join(folder, _name(session))
+    if os.path.islink(place) or not os.path.isdir(place):
+        return 0
+    names = os.listdir(place)
+    for name in names:
+        os.unlink(os.path.join(place, name))
+    os.rmdir(place)
+    return sum(name.endswith(_FILE_END) for name in names)
+
+
+def _is_plain(name: str) -> bool:
+    return bool(name) and _PLAIN.issuperset(name)
+
+
 def _name(told: str) -> str:
-    if told and len(told) <= _MOST_NAME_CHARS and _PLAIN.issuperset(told):
+    if len(told) <= _MOST_NAME_CHARS and _is_plain(told):
         return told
     return _hash(told.encode("utf-8", "surrogatepass"))
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from math import inf
 from pathlib import Path
-from time import time
+from time import monotonic, time
 from typing import NamedTuple
 
 from context_gatekeeper.agent_pool import AgentPool, RecalledPage, SessionInfo
@@ -23,13 +24,15 @@ from context_gatekeeper.entrypoints.hooks.settings import hook_config
 from context_gatekeeper.errors import GatekeeperError
 from context_gatekeeper.types import PageKind, Provenance
 
-__all__ = ["card_for", "pages_for"]
+__all__ = ["card_for", "pages_for", "recalled_contexts"]
 
 _MOST_SESSIONS = 8
 """The newest of the folder that a prompt is looked up in: each costs the time of its index."""
 _MOST_CARDED = 4
 """The newest of the folder whose times are compared: each costs the reading of its pages."""
 _MOST_PAGES = 5
+_SEARCHING_SHARE = 0.7
+"""Of the time that is left."""
 _FENCE_BYTES = 8
 _LEAST_SHARE = 0.5
 """Of the weight of the prompt's words that a page holds."""
@@ -70,19 +73,49 @@ def pages_for(event: HookEvent, folder: str) -> str:
     Raises:
         GatekeeperError: the pool cannot be read.
     """
-    prompt = event.text("prompt")
     pool = _open(folder)
     if pool is None:
         return ""
     with pool:
-        others = [one for one in _sessions_of(pool, event.folder) if one.log_id != event.session][-_MOST_SESSIONS:]
-        found = [page for one in others for page in pool.recall(prompt, session=one.name, now=time()).pages]
+        until = _alarm_time()
+        told = ""
+        for context in recalled_contexts(pool, event.text("prompt"), event.folder, event.session):
+            told = context
+            if monotonic() >= until:
+                break
+        return told
+
+
+def _alarm_time() -> float:
+    """When to look no further, so that there is time to answer before the hook's alarm ends it; never without one."""
+    import signal
+
+    left = signal.getitimer(signal.ITIMER_REAL)[0] if hasattr(signal, "getitimer") else 0.0
+    return monotonic() + _SEARCHING_SHARE * left if left else inf
+
+
+def recalled_contexts(pool: AgentPool, prompt: str, folder: str, session: str) -> Iterator[str]:
+    """The same of a pool that is open, as it is known after each session, the newest of which is looked into first.
+
+    Args:
+        pool: the user's.
+        prompt: what the user asks.
+        folder: that the client works in.
+        session: the client's name of the session that asks: it is not told of itself.
+
+    Raises:
+        GatekeeperError: the pool cannot be read.
+    """
     weights = {term: base_weight(term) for term in scan_anchors(prompt).counts}
-    found = [page for page in found if _may_cross(page) and page.item.text.strip() != prompt.strip()]
-    strong = [(told, page) for page in found if (told := _strength(page, weights)) > 0.0]
-    strong.sort(key=lambda one: (-one[0], -(one[1].time or 0.0), one[1].item.handle))
-    items = [page.item for _, page in strong[:_MOST_PAGES]]
-    return _fenced(items, _MOST_CONTEXT_CHARS)
+    strong: list[tuple[float, RecalledPage]] = []
+    others = [one for one in _sessions_of(pool, folder) if one.log_id != session][-_MOST_SESSIONS:]
+    for one in reversed(others):
+        for page in pool.recall(prompt, session=one.name, now=time()).pages:
+            is_other = _may_cross(page) and page.item.text.strip() != prompt.strip()
+            if is_other and (told := _strength(page, weights)) > 0.0:
+                strong.append((told, page))
+        strong.sort(key=lambda one: (-one[0], -(one[1].time or 0.0), one[1].item.handle))
+        yield _fenced([page.item for _, page in strong[:_MOST_PAGES]], _MOST_CONTEXT_CHARS)
 
 
 def _sessions_of(pool: AgentPool, folder: str) -> list[SessionInfo]:

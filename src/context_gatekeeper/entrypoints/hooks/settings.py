@@ -7,16 +7,15 @@ are kept, nor whether secrets are taken out.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from context_gatekeeper.config import Config
 
-__all__ = ["DEBUG_VARIABLE", "drops_secrets", "hook_config", "hook_environment", "is_switched_off", "may_have_pool"]
+__all__ = ["DEBUG_VARIABLE", "drops_secrets", "hook_config", "is_switched_off", "may_have_pool"]
 
 DEBUG_VARIABLE = "CGK_DEBUG"
-"""Says why a hook said nothing; the hook's own, no setting."""
+"""`config.DEBUG_VARIABLE`, here so that most events load no settings; a test holds them together."""
 _SWITCH_VARIABLE, _OFF_WORDS = "CGK_GATEWAY", ("off", "0", "false", "no")
 _SWITCH_FILE = "gateway.off"
 """In the user's folder for settings; `cgk serve --off` makes it, `cgk serve --on` takes it away."""
@@ -26,19 +25,13 @@ _NAMES_STORE = ("CGK_STORE", "CGK_CONFIG")
 _NAMES_REDACTION = ("CGK_REDACTION", "CGK_CONFIG")
 
 
-def hook_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment as settings are read from it."""
-    told = os.environ if environ is None else environ
-    return {name: value for name, value in told.items() if name != DEBUG_VARIABLE}
-
-
 def hook_config(folder: str) -> Config:
     """The settings; ``folder`` is the user's data folder. Raises ConfigError."""
     from pathlib import Path
 
     from context_gatekeeper.config import load_config
 
-    return load_config(environ=hook_environment(), folder=Path(folder))
+    return load_config(folder=Path(folder))
 
 
 def is_switched_off(folder: str) -> bool:

@@ -16,7 +16,7 @@ from context_gatekeeper.entrypoints.hooks.events import HookEvent
 from context_gatekeeper.entrypoints.hooks.page_files import keep_page, pages_folder
 from context_gatekeeper.entrypoints.hooks.settings import drops_secrets
 
-__all__ = ["LEAST_CHARS", "answer_tool_output"]
+__all__ = ["LEAST_CHARS", "answer_tool_output", "view_of"]
 
 LEAST_CHARS = 16_000
 """``MEASURED_SLIMMING.threshold_chars``, here so that most calls load nothing; a test holds them together."""
@@ -61,7 +61,7 @@ def answer_tool_output(event: HookEvent, folder: str) -> Json:
 def _slim(event: HookEvent, tool: str, texts: list[_Text], folder: str) -> bool:
     """Put views in the place of the texts; whether any took it."""
     from context_gatekeeper.core.secret_rules import find_secrets
-    from context_gatekeeper.core.slimming import head_view, should_slim_at_birth
+    from context_gatekeeper.core.slimming import should_slim_at_birth
 
     told = event.fields.get("tool_input")
     call = event.text("tool_use_id")
@@ -76,11 +76,26 @@ def _slim(event: HookEvent, tool: str, texts: list[_Text], folder: str) -> bool:
         path = keep_page(
             one.text, event.session, f"{named}-{one.label}" if one.label else named, folder=pages_folder(folder)
         )
-        view = head_view(one.text, handle=path, name=_naming(told), tool=tool)
+        view = view_of(one.text, path, tool, told)
         if view is not None:
-            one.holder[one.key] = view.text  # type: ignore[index]
+            one.holder[one.key] = view  # type: ignore[index]
             changed = True
     return changed
+
+
+def view_of(text: str, path: str, tool: str, arguments: object) -> str | None:
+    """What the model sees in the place of a text; None when the text is no longer than that.
+
+    Args:
+        text: the original.
+        path: of its file.
+        tool: the tool's name.
+        arguments: what it was called with, as read from JSON.
+    """
+    from context_gatekeeper.core.slimming import head_view
+
+    view = head_view(text, handle=path, name=_naming(arguments), tool=tool)
+    return None if view is None else view.text
 
 
 def _naming(told: object) -> str:
