@@ -118,8 +118,8 @@ def test_every_source_named_in_the_notice_has_its_licence_text() -> None:
 
 
 def test_the_catch_all_except_is_kept_out_of_the_package() -> None:
-    # An observer of the event feed and a test's script are other people's code; the gateway and the agent's server go on
-    # whatever breaks in us. Each handler says so beside it.
+    # An observer of the event feed and a test's script are other people's code; the gateway and the agent's server go
+    # on whatever breaks in us. Each handler says so beside it.
     allowed = {
         "engine/events.py",
         "entrypoints/gateway/decide.py",

@@ -95,3 +95,8 @@ def test_the_rest_is_json_of_the_same_shape(value: Any, start: int, length: int,
     text = json.dumps({"arguments": value}, ensure_ascii=is_ascii)
     cut = cut_arguments(text, [ArgumentCut(start, start + length, f"[out] {note}", f"[out] {note}")])
     assert shape(json.loads(cut)) == shape(json.loads(text))
+
+
+def test_a_short_value_is_short_however_it_is_written() -> None:
+    text = json.dumps({"old_string": "订单发票" * 15, "new_string": "订单发票" * 25})
+    assert json.loads(cut_all(text)) == {"old_string": "订单发票" * 15, "new_string": "[out: p1]"}

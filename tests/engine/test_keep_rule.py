@@ -11,7 +11,7 @@ from context_gatekeeper.engine.keep_rule import KeepRule
 from context_gatekeeper.engine.pager_params import OURS, PagerParams
 from context_gatekeeper.engine.session_log import SessionLog, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
-from context_gatekeeper.types import AgentMessage
+from context_gatekeeper.types import AgentMessage, MessageRole
 from tests.engine.agents import answered, call, gave, returned, said, system, thinking
 from tests.engine.coding import edit_module, module_text, read_module
 
@@ -71,6 +71,31 @@ def test_the_last_calls_stay_whole_however_large() -> None:
 def test_what_the_newest_part_may_hold_is_counted_in_tokens_too() -> None:
     desk = Desk([said("Go."), *modules(1, 2, 3)], replace(TIGHT, kept_exchanges=0, tail_tokens=10**6))
     assert desk.rule.tail_start() == 0
+
+
+def test_a_page_that_came_back_behind_the_newest_text_does_not_take_its_place() -> None:
+    desk = Desk([said("Go."), *modules(1, 2, 3), said("Long. " * 300)], replace(TIGHT, tail_tokens=0))
+    newest = len(desk.log.slices) - 1
+    for form in (EntryForm.RECALLED, EntryForm.RESIDENT):
+        desk.window.append(desk.window.make(form, 500, [1] if form is EntryForm.RECALLED else []))
+    assert newest not in {desk.window.entries[place].pieces[0] for place in range(desk.rule.tail_start())}
+    assert newest not in desk.idle()
+
+
+def test_what_is_fixed_does_not_leave_for_the_sake_of_another_task() -> None:
+    talk = [
+        said("Fix the order export of the bookshop in export.py please, it drops the last invoice row."),
+        *modules(1, 2),
+        answered("The loop stops one row early."),
+        system("A notice of the client's. " * 40),
+        said("换个任务：给猫咪诊所写一份疫苗提醒邮件的模板。"),
+        *modules(3, 4),
+        answered("写好了。"),
+    ]
+    desk = Desk(talk, replace(TIGHT, other_task_share=0.0))
+    fixed = {segment.number for segment in desk.log.segments if segment.role is MessageRole.SYSTEM}
+    assert fixed
+    assert (fixed | {0}).isdisjoint(desk.blocks(desk.idle(factor=8.0)))
 
 
 def test_thinking_leaves_with_its_message_and_never_alone() -> None:

@@ -47,6 +47,11 @@ class MarkingPlanner:
         figures = {"prompt_tokens": 5, "append_only_tokens": 9, "saved_units": 1.5, "session": "secret-session"}
         return PlanReply(call.call_id, call.body.replace(OLD, NEW), "shadow" if call.shadow else "plan", figures)
 
+    has_idle_work = False
+
+    def idle(self) -> None:
+        raise AssertionError("there is no such work")
+
     def observe(self, answer: Answer) -> None:
         self.answers += 1
         fields = {name: getattr(answer, name) for name in answer.__slots__ if name != "content"}

@@ -60,7 +60,8 @@ def cut_arguments(text: str, cuts: Sequence[ArgumentCut]) -> str:
 def _long_values(text: str) -> Iterator[tuple[int, int]]:
     """Where the insides of long string values begin and end."""
     for found in _STRING.finditer(text):
-        if not found[2] and found.end(1) - found.start(1) > _SHORT_VALUE_CHARS:
+        # An escape of six characters says one.
+        if not found[2] and len(_ESCAPE.sub("x", found[1])) > _SHORT_VALUE_CHARS:
             yield found.start(1), found.end(1)
 
 

@@ -236,8 +236,9 @@ class KeepRule:
         for _, entry in sorted(others, key=lambda item: (item[0], item[1].number)):
             if excess <= 0:
                 break
-            over.add(entry.number)
-            excess -= entry.tokens
+            if self._may_be_forced(entry):
+                over.add(entry.number)
+                excess -= entry.tokens
         return over
 
     def _worth(self, number: int) -> float:

@@ -8,27 +8,37 @@ with the next request.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from context_gatekeeper.agent_pool import AgentPool
 from context_gatekeeper.errors import GatekeeperError, WireFormatError
+from context_gatekeeper.gateway.identity import working_folder
 from context_gatekeeper.gateway.worker import pack_frame, read_frame
 from context_gatekeeper.types import AgentMessage, AgentSession, BlockKind, ContentBlock
 from context_gatekeeper.wire import decode_request
 from context_gatekeeper.wire.answers import read_answer
 from context_gatekeeper.wire.records import WireApi
 
-__all__ = ["Archive", "ArchiveWriter", "Archived", "archived_session", "main", "open_pool"]
+__all__ = ["STORE_SETTINGS", "Archive", "ArchiveWriter", "Archived", "archived_session", "main", "open_pool"]
 
+STORE_SETTINGS = ("store", "pool", "owner", "redaction", "sealed_folder")
+"""What `open_pool` reads."""
 SOURCE = "gateway"
 """Format of sessions that came this way."""
 _MOST_WAITING = 256
 _CLOSE_SECONDS = 10.0
+_MOST_TALKS = 256
+"""Conversations whose newest answer may wait."""
+_NICENESS = 10
+"""Storing gives way to planning and to whatever the agent runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +89,15 @@ class Archive:
         self._thread.join(_CLOSE_SECONDS)
         process = self._process
         if process is not None and process.stdin is not None:
+            if self._thread.is_alive():
+                process.kill()  # it takes nothing any more, and our thread waits for it
+                self._thread.join(_CLOSE_SECONDS)
             try:
                 process.stdin.close()
                 process.wait(_CLOSE_SECONDS)
             except (OSError, subprocess.TimeoutExpired):
                 process.kill()
+                process.wait()
 
     # -- the thread ---------------------------------------------------------------------------
 
@@ -99,7 +113,7 @@ class Archive:
             try:
                 self._send(header, exchange.request + exchange.answer)
             except OSError:
-                self._process = None  # it died: the next exchange starts another, and holds this one
+                continue  # it died: the next exchange starts another, and holds this one
 
     def _next(self) -> Archived | None:
         with self._changed:
@@ -111,6 +125,9 @@ class Archive:
 
     def _send(self, header: Mapping[str, Any], body: bytes) -> None:
         if self._process is None or self._process.poll() is not None:
+            if self._process is not None and self._process.stdin is not None:
+                with suppress(OSError):
+                    self._process.stdin.close()
             self._process = subprocess.Popen(  # noqa: S603 - our own module, by the running interpreter
                 [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
             )
@@ -129,14 +146,17 @@ class Archive:
 class ArchiveWriter:
     """Stores exchanges in a pool.
 
+    A client may send another answer back than it got (without its thinking, say), and handles count the blocks that
+    it sends. So the first answer of a conversation waits until the next request shows what came of it; if that was
+    the answer itself, later ones are stored at once, if not they come in with the requests alone.
+
     Args:
         pool: where they go.
     """
 
     def __init__(self, pool: AgentPool) -> None:
         self._pool = pool
-        self._answers: dict[str, AgentMessage] = {}
-        self._differing: set[str] = set()
+        self._talks: OrderedDict[str, _Talk] = OrderedDict()
 
     def store(self, exchange: Archived) -> str:
         """Store an exchange; name of its session in the pool.
@@ -147,23 +167,50 @@ class ArchiveWriter:
             GatekeeperError: it could not be stored, or the request cannot be read.
         """
         session, answer = archived_session(exchange)
-        self._compare(exchange.session, session.messages)
+        talk = self._talks.setdefault(exchange.session, _Talk())
+        self._talks.move_to_end(exchange.session)
+        talk.compare(session.messages)
+        whole = session
         if answer is not None and not exchange.is_complete:
-            self._pool.import_session(replace(session, session_id=f"{exchange.session}/broken-off", messages=(answer,)))
-        elif answer is not None and exchange.session not in self._differing:
-            session = replace(session, messages=(*session.messages, answer))
-            self._answers[exchange.session] = answer
-        return self._pool.import_session(session).session
+            name = f"{exchange.session}/broken-off-{len(session.messages)}"
+            self._pool.import_session(replace(session, session_id=name, messages=(answer,)))
+        elif answer is not None:
+            talk.count, talk.answer = len(session.messages), answer
+            whole = replace(session, messages=(*session.messages, answer))
+        stored = self._pool.import_session(whole if talk.returns_answers else session).session
+        talk.waiting = whole if whole is not session and not talk.returns_answers else None
+        while len(self._talks) > _MOST_TALKS:
+            self._store_waiting(self._talks.popitem(last=False)[1])
+        return stored
 
     def close(self) -> None:
-        """Close the pool."""
+        """Store the answers that nobody went on from, and close the pool."""
+        for talk in self._talks.values():
+            with suppress(GatekeeperError):
+                self._store_waiting(talk)
         self._pool.close()
 
-    def _compare(self, name: str, messages: tuple[AgentMessage, ...]) -> None:
-        """Whether the client sends back what it was answered; else its answers come in with its next requests alone."""
-        answer = self._answers.pop(name, None)
-        if answer is not None and messages and all(message.blocks != answer.blocks for message in messages):
-            self._differing.add(name)
+    def _store_waiting(self, talk: _Talk) -> None:
+        if talk.waiting is not None and talk.returns_answers is None:
+            self._pool.import_session(talk.waiting)
+
+
+@dataclass(slots=True)
+class _Talk:
+    """What is known of one conversation's client."""
+
+    returns_answers: bool | None = None
+    """Whether it sends back what it was answered; None while that is not known."""
+    count: int = 0
+    """Messages of the request that `answer` is the answer to."""
+    answer: AgentMessage | None = None
+    waiting: AgentSession | None = None
+
+    def compare(self, messages: tuple[AgentMessage, ...]) -> None:
+        """Compare a longer request with the newest answer."""
+        if self.answer is not None and len(messages) > self.count:
+            self.returns_answers = messages[self.count].blocks == self.answer.blocks
+            self.answer = None
 
 
 def open_pool(settings: Mapping[str, Any]) -> AgentPool:
@@ -172,8 +219,8 @@ def open_pool(settings: Mapping[str, Any]) -> AgentPool:
     Raises:
         GatekeeperError: it cannot be opened.
     """
-    names = ("pool", "owner", "redaction", "sealed_folder")
-    return AgentPool(settings["store"], **{name: settings[name] for name in names if settings.get(name) is not None})
+    options = {name: settings[name] for name in STORE_SETTINGS if settings.get(name) is not None}
+    return AgentPool(options.pop("store"), **options)
 
 
 def archived_session(exchange: Archived) -> tuple[AgentSession, AgentMessage | None]:
@@ -184,12 +231,10 @@ def archived_session(exchange: Archived) -> tuple[AgentSession, AgentMessage | N
     """
     request = decode_request(exchange.api, exchange.request)
     messages = tuple(_plain(turn.message) for turn in request.turns)
-    session = AgentSession(exchange.session, SOURCE, messages)
+    session = AgentSession(exchange.session, SOURCE, messages, working_folder=working_folder(request))
     if not exchange.answer:
         return session, None
     answer = _plain(read_answer(exchange.api, exchange.content_type, exchange.answer).message)
-    if exchange.api is WireApi.CHAT:  # whose clients send no thinking back
-        answer = replace(answer, blocks=tuple(b for b in answer.blocks if b.kind is not BlockKind.THINKING))
     return session, answer if answer.blocks else None
 
 
@@ -214,30 +259,42 @@ def main(source: BinaryIO) -> None:
         return
     writer: ArchiveWriter | None = None
     while (frame := read_frame(source)) is not None:
-        header, body = frame
-        size = header["request_bytes"]
-        exchange = Archived(
-            header["session"],
-            WireApi(header["api"]),
-            body[:size],
-            header["content_type"],
-            body[size:],
-            header["is_complete"],
-        )
         try:
+            exchange = _exchange(*frame)
             writer = writer or ArchiveWriter(open_pool(start[0]["settings"]))
             writer.store(exchange)
         except WireFormatError:
             continue
         except GatekeeperError as error:
             # Neither the thing nor its next step quotes what a page says.
-            sys.stderr.write(f"archive: {error}\n")
+            _tell(str(error))
             if writer is not None:
                 writer.close()
             writer = None
+        except Exception as error:  # noqa: BLE001 - the next exchange holds this one
+            _tell(type(error).__name__)  # its words could quote what a page says
     if writer is not None:
         writer.close()
 
 
+def _exchange(header: Mapping[str, Any], body: bytes) -> Archived:
+    size = header["request_bytes"]
+    return Archived(
+        header["session"],
+        WireApi(header["api"]),
+        body[:size],
+        header["content_type"],
+        body[size:],
+        header["is_complete"],
+    )
+
+
+def _tell(what: str) -> None:
+    sys.stderr.write(f"archive: {what}\n")
+    sys.stderr.flush()
+
+
 if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
     main(sys.stdin.buffer)

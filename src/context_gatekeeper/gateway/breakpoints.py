@@ -47,10 +47,18 @@ def layout_of(request: WireRequest, edits: RequestEdits) -> Layout:
             if part.key in edits.dropped:
                 continue
             text = edits.texts.get(part.key)
-            can_be_marked = part.block.kind not in _UNMARKED and message.role is not MessageRole.SYSTEM
+            is_text = part.block.kind is not BlockKind.TEXT or bool((part.block.text if text is None else text).strip())
+            can_be_marked = is_text and part.block.kind not in _UNMARKED and message.role is not MessageRole.SYSTEM
             identity = (*part.key, b"" if text is None else _digest(text))
             blocks.append(LayoutBlock(identity, part.key, can_be_marked))
-        for number, text in enumerate(edits.added.get(message.number, ()), 1):
+        added = edits.added.get(message.number, ())
+        if added and blocks and message.role is not MessageRole.TOOL and request.api is not WireApi.MESSAGES:
+            # Texts become part of the message: it is another one with them.
+            (number, place, digest), key, _ = blocks[-1]
+            if number == message.number:
+                blocks[-1] = LayoutBlock((number, place, digest + _digest("\0".join(added))), key, can_be_marked=False)
+                continue
+        for number, text in enumerate(added, 1):
             blocks.append(LayoutBlock((message.number, -number, _digest(text)), None, can_be_marked=False))
     return tuple(blocks)
 
@@ -64,14 +72,12 @@ def place_marks(request: WireRequest, edits: RequestEdits, layout: Layout, commo
         layout: of both.
         common: blocks at its beginning that the request before had too.
     """
+    ttl = _time_to_live(request)
+    if request.api is not WireApi.MESSAGES or not ttl:
+        return edits
     room = MOST_MARKS - len(request.marks)
-    if request.api is not WireApi.MESSAGES or not request.marks or room <= 0:
-        return edits
-    ttl = next((mark.ttl for mark in reversed(request.marks) if mark.where in ("messages", "request")), "")
-    if not ttl:
-        return edits
-    marked = {key for key in _marked_parts(request) if key not in edits.dropped}
-    if len(layout) - common > _LOOK_BACK:
+    marked = [part.key for message in request.messages for part in message.parts if part.is_marked]
+    if room > 0 and common < len(layout) - _LOOK_BACK:
         place = next((n for n in range(common - 1, -1, -1) if layout[n].can_be_marked), None)
         key = None if place is None else layout[place].key
         if key is not None and key not in marked:
@@ -83,8 +89,13 @@ def place_marks(request: WireRequest, edits: RequestEdits, layout: Layout, commo
     return edits
 
 
-def _marked_parts(request: WireRequest) -> list[PartKey]:
-    return [part.key for message in request.messages for part in message.parts if part.is_marked]
+def _time_to_live(request: WireRequest) -> str:
+    """That of the client's breakpoints in the conversation; "" where it has none, or several kinds.
+
+    One that lives for an hour may not stand behind one of five minutes, so that ours are as the client's are.
+    """
+    found = {mark.ttl for mark in request.marks if mark.where in ("messages", "request")}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _digest(text: str) -> bytes:

@@ -6,13 +6,23 @@ front of a conversation are part of its key. Two conversations with one key are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import NamedTuple
 
+from context_gatekeeper.types import MessageRole
 from context_gatekeeper.wire.records import WireRequest
 
-__all__ = ["SESSION_HEADERS", "SessionKey", "named_session", "session_key"]
+__all__ = [
+    "SESSION_HEADERS",
+    "SessionKey",
+    "history_digest",
+    "named_session",
+    "opening_digest",
+    "session_key",
+    "working_folder",
+]
 
 SESSION_HEADERS = (
     "x-claude-code-session-id",
@@ -27,7 +37,14 @@ SESSION_HEADERS = (
 """Headers in which clients name their session, in the order in which they are believed."""
 _DIGEST_BYTES = 6
 _SHOWN_CREDENTIAL_CHARS = 8
-_MOST_NAME_CHARS = 120
+_NAME = re.compile(r"[A-Za-z0-9._:@-]{1,120}")
+"""What a client's own name of a session may be made of, to be shown as it is."""
+_FOLDERS = (
+    re.compile(r"(?im)^[ \t>*-]{0,8}(?:primary )?working directory: *(/\S[^\n<]*)"),
+    re.compile(r"<cwd>(/[^<\n]+)</cwd>"),
+)
+_OPENING_TURNS = 6
+"""So many of the first turns may be a client's word on where it works."""
 
 
 class SessionKey(NamedTuple):
@@ -54,7 +71,7 @@ def session_key(request: WireRequest, headers: Mapping[str, str], credential: st
     """
     named = named_session(headers) or request.session_hint
     if named:
-        shown = named if len(named) <= _MOST_NAME_CHARS and named.isprintable() else _digest(named)
+        shown = named if _NAME.fullmatch(named) else _digest(named)
         return SessionKey(credential, f"{shown}/{_digest(request.model, request.system_text)}")
     first = next((turn.message for turn in request.turns), None)
     texts = [block.text for block in first.blocks] if first is not None else []
@@ -64,6 +81,38 @@ def session_key(request: WireRequest, headers: Mapping[str, str], credential: st
 def named_session(headers: Mapping[str, str]) -> str:
     """The session that the headers name; "" where none does."""
     return next((headers[name] for name in SESSION_HEADERS if headers.get(name)), "")
+
+
+def opening_digest(request: WireRequest) -> str:
+    """Digest of the first message: after a compaction a client's conversation begins anew."""
+    return request.messages[0].fingerprint[:_DIGEST_BYTES].hex() if request.messages else ""
+
+
+def history_digest(request: WireRequest) -> str:
+    """Digest of all messages."""
+    digest = blake2b(digest_size=_DIGEST_BYTES)
+    for message in request.messages:
+        digest.update(message.fingerprint)
+    return digest.hexdigest()
+
+
+def working_folder(request: WireRequest) -> str:
+    """Where the agent works, by what its client's program writes in front; "" where it does not say.
+
+    What a person typed, a tool gave back or a model wrote is not believed.
+    """
+    for text in _programs_texts(request):
+        for pattern in _FOLDERS:
+            if found := pattern.search(text):
+                return found[1].rstrip()
+    return ""
+
+
+def _programs_texts(request: WireRequest) -> Iterator[str]:
+    yield request.system_text
+    for turn in request.turns[:_OPENING_TURNS]:
+        if turn.message.role is MessageRole.SYSTEM or (turn.message.role is MessageRole.USER and turn.message.origin):
+            yield from (block.text for block in turn.message.blocks)
 
 
 def _digest(*texts: str) -> str:

@@ -8,7 +8,7 @@ bytes of what it sent before, but for the rewrites that the schedule declares.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -27,6 +27,8 @@ from context_gatekeeper.wire.records import PartKey, RequestEdits, WireRequest
 
 __all__ = ["LiveSession", "PlannedRequest", "resident_tokens"]
 
+_MOST_UNDECIDED = 3
+"""Requests that may go out before a decision that nobody had time for is made while one waits."""
 _EXPAND_TOOL = "cgk_expand"
 _FENCE_BYTES = 8
 _USERS_SIDE = frozenset({MessageRole.USER, MessageRole.TOOL})
@@ -57,7 +59,13 @@ class _Sent:
 
     fingerprints: tuple[bytes, ...] = ()
     layout: Layout = field(default_factory=tuple)
+    common: int = 0
+    """Blocks that the request before had too."""
+    edits: RequestEdits = field(default_factory=RequestEdits)
+    """Without breakpoints."""
     planned: PlannedRequest | None = None
+    was_bypassed: bool = False
+    """Whether the client's own bytes were sent in its place."""
 
 
 class LiveSession:
@@ -91,7 +99,8 @@ class LiveSession:
         self.schedule = AgentSchedule(
             prices,
             resident_tokens=resident_tokens,
-            params=params,
+            # What the user said last stays whatever the numbers say.
+            params=replace(params, kept_exchanges=max(1, params.kept_exchanges)),
             session=name,
             working_folder=working_folder,
             window_tokens=window_tokens,
@@ -101,6 +110,7 @@ class LiveSession:
         self.rewrites = 0
         """Requests in which something changed that an earlier one held."""
         self._secret = secret
+        self._expand_command = expand_command
         self._keys: list[PartKey] = []
         self._turns = 0
         self._renderer = WindowRenderer(
@@ -111,7 +121,8 @@ class LiveSession:
             expand_command=expand_command,
         )
         self._sent = _Sent()
-        self._epoch = 0
+        self._undecided = 0
+        """Requests planned since `look_ahead` was called."""
         self._calibration = Calibration()
         self._growth = _Growth()
 
@@ -141,47 +152,58 @@ class LiveSession:
             request: one for which `goes_on` holds.
             now: when it is sent, in seconds since the epoch.
         """
-        is_new = len(request.messages) > len(self._sent.fingerprints)
-        if not is_new and self._sent.planned is not None:
-            return self._sent.planned  # the same messages: the same edits, of the same parts
+        sent = self._sent
+        if sent.planned is not None and len(request.messages) == len(sent.fingerprints):
+            return self._planned_again(request, sent.planned)
         is_resumed = not self.calls and any(turn.message.is_call for turn in request.turns)
         self._take_in(request)
-        plan = self.schedule.plan(now=now, is_cold=is_resumed, explains=False)
-        newest = max((m.number for m in request.messages if m.role in _USERS_SIDE), default=0)
+        postpones = self._undecided < _MOST_UNDECIDED
+        self._undecided += 1
+        plan = self.schedule.plan(now=now, is_cold=is_resumed, postpones=postpones, explains=False)
+        newest = max((m.number for m in request.messages if m.role in _USERS_SIDE), default=-1)
         entries = self.schedule.pager.window.entries
-        self._renderer.host_at(entries, newest)
-        epoch = len(self.schedule.pager.rewrites)
-        if epoch > self._epoch and binds_whole_prefix(request.model):
-            self._renderer.thinking_floor = len(request.messages)
-        self._epoch = epoch
+        if newest >= len(sent.fingerprints):  # nothing is added to what was sent before
+            self._renderer.host_at(entries, newest)
         edits = self._renderer.render(request, entries)
         layout = layout_of(request, edits)
-        common = _common(layout, self._sent.layout)
-        is_rewrite = common < len(self._sent.layout)
-        edits = place_marks(request, edits, layout, common)
+        if unbound := self._unbound(request, edits, layout):
+            self._renderer.unbound |= unbound
+            edits = self._renderer.render(request, entries)
+            layout = layout_of(request, edits)
+        common = _common(layout, sent.layout)
+        is_rewrite = common < len(sent.layout)
+        planned = PlannedRequest(place_marks(request, edits, layout, common), plan, is_rewrite)
         self.calls += 1
         self.rewrites += is_rewrite
-        planned = PlannedRequest(edits, plan, is_rewrite)
-        self._sent = _Sent(tuple(message.fingerprint for message in request.messages), layout, planned)
+        fingerprints = tuple(message.fingerprint for message in request.messages)
+        self._sent = _Sent(fingerprints, layout, common, edits, planned)
         return planned
 
-    def preview(self, request: WireRequest) -> RequestEdits:
-        """The edits that a request would get of what is known, without taking anything in: for counting tokens."""
-        if self._sent.planned is None:
-            return RequestEdits()
-        return self._renderer.render(request, self.schedule.pager.window.entries)
+    def preview(self) -> RequestEdits:
+        """The edits of what is known, without breakpoints: a longer request gets them too; for counting tokens."""
+        return self._sent.edits
+
+    def bypassed(self, planned: PlannedRequest) -> None:
+        """Note that the client's own bytes were sent in place of what was planned, where that is the newest."""
+        if self._is_newest(planned):
+            self._sent.was_bypassed = True
 
     def look_ahead(self) -> None:
         """Decide about the next request's window while nobody waits for it."""
+        self._undecided = 0
         self.schedule.look_ahead()
 
-    def heard(self, usage: Usage) -> None:
-        """Take what the provider counted for the newest request into the ledger and the calibration."""
-        planned = self._sent.planned
-        if planned is None or not usage.prompt_tokens:
+    def heard(self, usage: Usage, planned: PlannedRequest) -> None:
+        """Take what the provider counted for a request into the ledger and the calibration.
+
+        Args:
+            usage: of its answer.
+            planned: what was sent. What comes after the next request was planned is too late, and passed over.
+        """
+        if not self._is_newest(planned) or not usage.prompt_tokens:
             return
         log, growth = self.schedule.log, self._growth
-        now = _Growth(usage.prompt_tokens, planned.plan.prompt_tokens, len(self.schedule.pager.rewrites))
+        now = _Growth(usage.prompt_tokens, planned.plan.prompt_tokens, planned.plan.epoch)
         if growth.rewrites == now.rewrites:
             # Only what was added since counts: it was all counted with the factor of today.
             counted = round((now.counted - growth.counted) / log.token_factor)
@@ -192,9 +214,40 @@ class LiveSession:
 
     # -- inside -----------------------------------------------------------------------------
 
+    def _is_newest(self, planned: PlannedRequest) -> bool:
+        sent = self._sent.planned
+        return sent is not None and sent.plan is planned.plan
+
+    def _planned_again(self, request: WireRequest, planned: PlannedRequest) -> PlannedRequest:
+        """The same messages: the same edits of the same parts. Breakpoints of the client may stand elsewhere."""
+        sent = self._sent
+        edits = place_marks(request, sent.edits, sent.layout, sent.common)
+        return planned if edits == planned.edits else planned._replace(edits=edits)
+
+    def _unbound(self, request: WireRequest, edits: RequestEdits, layout: Layout) -> set[PartKey]:
+        """Thinking whose signature binds a prefix that is not what is sent now.
+
+        That is all behind the first change; where a request went by that we did not plan, what answered it; and in
+        the first request of a conversation that began elsewhere all of it, since nobody knows what was sent then.
+        """
+        if not binds_whole_prefix(request.model):
+            return set()
+        sent = self._sent
+        changed = {block.key for block in layout[_common(layout, sent.layout) :] if block.key is not None}
+        known = len(sent.fingerprints)
+        if sent.planned is not None and _common(layout, sent.layout) == len(sent.layout):
+            # Thinking that answers what was sent as planned is right; what the client went on with beside us is not.
+            new = [message for message in request.messages[known:] if message.role in _USERS_SIDE]
+            first = known if sent.was_bypassed else (new[0].number if new else len(request.messages))
+            changed = {key for key in changed if key.message >= first} if edits else set()
+        thinking = {
+            part.key for message in request.messages for part in message.parts if part.block.kind is BlockKind.THINKING
+        }
+        return thinking & changed
+
     def _take_in(self, request: WireRequest) -> None:
         for turn in request.turns[self._turns :]:
-            self.schedule.add(turn.message, is_served=_asks_for_pages(turn.message))
+            self.schedule.add(turn.message, is_served=_asks_for_pages(turn.message, self._expand_command))
             self._keys += turn.keys
         self._turns = len(request.turns)
 
@@ -204,9 +257,10 @@ def resident_tokens(request: WireRequest) -> int:
     return estimate_tokens(request.system_text) + estimate_tokens(request.tools_text)
 
 
-def _asks_for_pages(message: AgentMessage) -> bool:
-    """Whether the model calls the tool that gives pages back: its result brings them."""
-    return any(block.kind is BlockKind.TOOL_CALL and block.name.endswith(_EXPAND_TOOL) for block in message.blocks)
+def _asks_for_pages(message: AgentMessage, command: str) -> bool:
+    """Whether the model calls the tool, or runs the command, that gives pages back: its result brings them."""
+    calls = [block for block in message.blocks if block.kind is BlockKind.TOOL_CALL]
+    return any(block.name.endswith(_EXPAND_TOOL) or (bool(command) and command in block.text) for block in calls)
 
 
 def _common(now: Layout, before: Layout) -> int:

@@ -6,7 +6,9 @@ Whatever it cannot read, or could only send in a form that its API refuses, goes
 from __future__ import annotations
 
 import json
-from collections import Counter, OrderedDict
+import secrets
+import shlex
+from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
@@ -15,12 +17,20 @@ from typing import Any
 from context_gatekeeper.core.economics import PRICES, PriceProfile
 from context_gatekeeper.engine.pager_params import OURS, OURS_CAREFUL, OURS_FRUGAL, PagerParams
 from context_gatekeeper.errors import ConfigError, WireFormatError
-from context_gatekeeper.gateway.archive import Archive, Archived, open_pool
-from context_gatekeeper.gateway.identity import SessionKey, named_session, session_key
+from context_gatekeeper.gateway.archive import STORE_SETTINGS, Archive, Archived, open_pool
+from context_gatekeeper.gateway.identity import (
+    SessionKey,
+    history_digest,
+    named_session,
+    opening_digest,
+    session_key,
+    working_folder,
+)
 from context_gatekeeper.gateway.live_session import LiveSession, PlannedRequest, resident_tokens
 from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
 from context_gatekeeper.gateway.standing import Standing, StandingReader
-from context_gatekeeper.wire import decode_request, encode_request
+from context_gatekeeper.gateway.warm_up import warm_up
+from context_gatekeeper.wire import binds_whole_prefix, decode_request, encode_request
 from context_gatekeeper.wire.answers import read_answer
 from context_gatekeeper.wire.pairing import find_violations
 from context_gatekeeper.wire.records import RequestEdits, WireApi, WireRequest
@@ -40,6 +50,10 @@ _MOST_BRANCHES = 8
 """Conversations with one key that are kept apart: sub-agents, rewinds, side questions."""
 _MOST_OPEN_CALLS = 4096
 _FINE, _NOT_FINE = 200, 300
+_NEWEST_SHARE = 0.1
+_RESTING_SHARE = (0.03, 0.15)
+"""Share of late plans below which a conversation that rests is planned again, and above which it begins to rest. One
+late plan costs what some ten edited requests save."""
 _BYPASS, _UNCHANGED, _PLAN, _SHADOW = "bypass", "unchanged", "plan", "shadow"
 
 
@@ -47,8 +61,8 @@ _BYPASS, _UNCHANGED, _PLAN, _SHADOW = "bypass", "unchanged", "plan", "shadow"
 class PlannerSettings:
     """What the gateway tells its planner at the start."""
 
-    secret: bytes
-    """From which fences are drawn."""
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
+    """From which fences are drawn; another one for each start by default."""
     policy: str = "ours"
     """A name of `POLICIES`."""
     cards: bool = True
@@ -57,12 +71,18 @@ class PlannerSettings:
     """Kept in memory, the newest used; one that comes back later is planned from its request alone."""
     most_chars: int = 16_000_000
     """Of all their newest requests together: each character takes some 30 bytes."""
+    edits_bound_thinking: bool = False
+    """Whether conversations are edited whose model binds its thinking to everything before it. Of such a one the
+    client's own bytes are refused once something was edited: a plan that comes too late would cost its thinking."""
     store: str = ""
     """Path of the pool's file; "" keeps no pages."""
     expand_command: str = ""
     """With which an agent on this machine gets a page of a session, the session's name put behind it."""
-    archive: Mapping[str, Any] = field(default_factory=dict)
-    """Of `open_pool`, beside the store."""
+    pool: str | None = None
+    owner: str | None = None
+    redaction: str | None = None
+    sealed_folder: str | None = None
+    """These four as `AgentPool` takes them; None for its own."""
 
     @classmethod
     def from_json(cls, settings: Mapping[str, Any]) -> PlannerSettings:
@@ -71,12 +91,12 @@ class PlannerSettings:
         Raises:
             ConfigError: an unknown policy.
         """
-        known = {one.name for one in fields(cls)}
+        known = {one.name for one in fields(cls)} - {"secret"}
         given = {name: value for name, value in settings.items() if name in known and value is not None}
         policy = given.get("policy", "ours")
         if policy not in POLICIES:
             raise ConfigError(f"policy {policy!a}", "there is none of that name", f"use one of {', '.join(POLICIES)}")
-        return cls(**{**given, "secret": bytes.fromhex(str(settings["secret"]))})
+        return cls(**given)
 
 
 @dataclass(slots=True)
@@ -91,6 +111,16 @@ class _Branch:
     reply: bytes | None = None
     standing: Standing | None = None
     """What its session was told last."""
+    late_share: float = 0.0
+    """Of the newest answered requests, those whose plan came too late."""
+    rests: bool = False
+    """Whether the client's bytes are sent until plans are in time again: each late one sends, and writes to the cache,
+    everything that the others leave out."""
+
+    def note_time(self, *, was_late: bool) -> None:
+        """Count a plan that was in time, or not."""
+        self.late_share += _NEWEST_SHARE * (was_late - self.late_share)
+        self.rests = self.late_share > (_RESTING_SHARE[0] if self.rests else _RESTING_SHARE[1])
 
 
 @dataclass(slots=True)
@@ -99,6 +129,9 @@ class _OpenCall:
 
     branch: _Branch
     request: WireRequest
+    planned: PlannedRequest
+    is_sent: bool
+    """Whether what was planned goes out, and not the client's own bytes in its place."""
 
 
 @dataclass(slots=True)
@@ -115,13 +148,15 @@ class SessionPlanner:
         self._settings = settings
         self._branches: OrderedDict[SessionKey, list[_Branch]] = OrderedDict()
         self._open: OrderedDict[int, _OpenCall] = OrderedDict()
+        self._due: deque[LiveSession] = deque()
+        """Conversations that were answered, and whose next request has not been thought of."""
         self._newest: OrderedDict[tuple[str, str], WireRequest] = OrderedDict()
         """Of each credential and session that a header names."""
         self._figures = _Figures()
         self._archive: Archive | None = None
         self._standing: StandingReader | None = None
         if settings.store:
-            stored = {**settings.archive, "store": settings.store}
+            stored = {name: getattr(settings, name) for name in STORE_SETTINGS}
             self._archive = Archive(stored)
             self._standing = StandingReader(lambda: open_pool(stored))
 
@@ -154,9 +189,22 @@ class SessionPlanner:
             self._archive.put(
                 Archived(session.name, api, body, answer.content_type, answer.content, is_complete=is_complete)
             )
-        if read.message.usage is not None and answer.was_sent_as_planned:
-            session.heard(read.message.usage)
-        session.look_ahead()
+        found.branch.note_time(was_late=not answer.was_sent_as_planned)
+        if not (found.is_sent and answer.was_sent_as_planned):
+            session.bypassed(found.planned)
+        elif read.message.usage is not None:
+            session.heard(read.message.usage, found.planned)
+        if session not in self._due:
+            self._due.append(session)
+
+    @property
+    def has_idle_work(self) -> bool:
+        """See `gateway.port.Planner.has_idle_work`."""
+        return bool(self._due)
+
+    def idle(self) -> None:
+        """See `gateway.port.Planner.idle`: a rewrite for the next request of a conversation."""
+        self._due.popleft().look_ahead()
 
     def status(self) -> Mapping[str, Any]:
         """See `gateway.port.Planner.status`."""
@@ -173,7 +221,7 @@ class SessionPlanner:
             for branches in self._branches.values()
             for branch in branches
         ]
-        return {"sessions": sessions, "counts": dict(self._figures.counts)}
+        return {"sessions": sessions, "is_idle": not self._due, "counts": dict(self._figures.counts)}
 
     def close(self) -> None:
         """See `gateway.port.Planner.close`."""
@@ -187,19 +235,33 @@ class SessionPlanner:
     def _planned(self, call: GatewayCall, key: SessionKey, request: WireRequest) -> PlanReply:
         digest = blake2b(call.body, digest_size=16).digest()
         branch = self._branch_of(key, request, call)
-        self._remember(call.call_id, branch, request)
-        if digest == branch.digest:
+        planned: PlannedRequest | None = None
+        try:
+            if digest != branch.digest:
+                self._tell_standing(branch, request)
             planned = branch.session.plan(request, now=call.now)
-            return self._reply(call, branch, planned, branch.reply)
-        self._tell_standing(branch, request)
-        planned = branch.session.plan(request, now=call.now)
-        branch.request, branch.digest = request, digest
-        self._newest[(call.credential, named_session(call.headers))] = request
-        self._newest.move_to_end((call.credential, named_session(call.headers)))
+        finally:
+            if planned is None:
+                # Half of the request is taken in: nothing can go on from that.
+                self._branches[key].remove(branch)
+        if digest != branch.digest:
+            branch.request, branch.digest = request, digest
+            branch.reply = self._encoded(request, planned.edits)
+            self._note_newest(call, request)
+        body = None if branch.rests or self._is_left_alone(request) else branch.reply
+        is_sent = not call.shadow and (body is not None or not planned.edits)
+        self._remember(call.call_id, _OpenCall(branch, request, planned, is_sent))
+        return self._reply(call, branch, planned, body)
+
+    def _is_left_alone(self, request: WireRequest) -> bool:
+        return binds_whole_prefix(request.model) and not self._settings.edits_bound_thinking
+
+    def _note_newest(self, call: GatewayCall, request: WireRequest) -> None:
+        named = (call.credential, named_session(call.headers))
+        self._newest[named] = request
+        self._newest.move_to_end(named)
         while len(self._newest) > self._settings.most_sessions:
             self._newest.popitem(last=False)
-        branch.reply = self._encoded(request, planned.edits)
-        return self._reply(call, branch, planned, branch.reply)
 
     def _like(self, call: GatewayCall) -> WireRequest | None:
         """A request that this one may go on: of what stands in both nothing is read again."""
@@ -209,7 +271,8 @@ class SessionPlanner:
         branch = self._find(key, request)
         if branch is None:
             return PlanReply(call.call_id, None, _UNCHANGED)
-        body = self._encoded(request, branch.session.preview(request))
+        is_edited = not (branch.rests or self._is_left_alone(request))
+        body = self._encoded(request, branch.session.preview()) if is_edited else None
         if call.shadow:
             return PlanReply(call.call_id, None, _SHADOW)
         return PlanReply(call.call_id, body, _UNCHANGED if body is None else _PLAN)
@@ -218,7 +281,8 @@ class SessionPlanner:
         """The conversation that the request goes on, or a new one."""
         branch = self._find(key, request)
         if branch is None:
-            branch = _Branch(self._new_session(key, request, call), request)
+            name = self._free_name(key, request)
+            branch = _Branch(self._new_session(name, request, call), request)
             self._branches.setdefault(key, []).append(branch)
             del self._branches[key][:-_MOST_BRANCHES]
         else:
@@ -246,15 +310,22 @@ class SessionPlanner:
                 best, most = branch, known
         return best
 
-    def _new_session(self, key: SessionKey, request: WireRequest, call: GatewayCall) -> LiveSession:
-        settings, name = self._settings, key.pool_name
+    def _free_name(self, key: SessionKey, request: WireRequest) -> str:
+        """The conversation's name in the pool: another one for each branch, so that handles mean one thing in it."""
+        name = f"{key.pool_name}/{opening_digest(request)}"
+        taken = {branch.session.name for branch in self._branches.get(key, ())}
+        return name if name not in taken else f"{name}-{history_digest(request)}"
+
+    def _new_session(self, name: str, request: WireRequest, call: GatewayCall) -> LiveSession:
+        settings = self._settings
         return LiveSession(
             name,
             _prices(request, call),
             resident_tokens=resident_tokens(request),
             secret=settings.secret,
             params=replace(POLICIES[settings.policy], whole_blocks=request.api is WireApi.MESSAGES),
-            expand_command=f"{settings.expand_command} {name}" if settings.expand_command else "",
+            working_folder=working_folder(request),
+            expand_command=f"{settings.expand_command} {shlex.quote(name)}" if settings.expand_command else "",
         )
 
     def _tell_standing(self, branch: _Branch, request: WireRequest) -> None:
@@ -268,7 +339,11 @@ class SessionPlanner:
         """The edited request; None where nothing changes, or where its API would refuse it and not the client's own."""
         if not edits:
             return None
-        body = encode_request(request, edits)
+        try:
+            body = encode_request(request, edits)
+        except WireFormatError:
+            self._figures.counts["invalid"] += 1
+            return None
         faults = find_violations(request.api, json.loads(body))
         if faults and set(faults) - set(find_violations(request.api, json.loads(request.source))):
             self._figures.counts["invalid"] += 1
@@ -291,8 +366,8 @@ class SessionPlanner:
             return PlanReply(call.call_id, None, _SHADOW, figures)
         return PlanReply(call.call_id, body, _UNCHANGED if body is None else _PLAN, figures)
 
-    def _remember(self, call_id: int, branch: _Branch, request: WireRequest) -> None:
-        self._open[call_id] = _OpenCall(branch, request)
+    def _remember(self, call_id: int, opened: _OpenCall) -> None:
+        self._open[call_id] = opened
         while len(self._open) > _MOST_OPEN_CALLS:
             self._open.popitem(last=False)
 
@@ -306,7 +381,9 @@ def make_planner(settings: Mapping[str, Any]) -> SessionPlanner:
     Raises:
         ConfigError: a setting cannot be used.
     """
-    return SessionPlanner(PlannerSettings.from_json(settings))
+    chosen = PlannerSettings.from_json(settings)
+    warm_up(SessionPlanner(replace(chosen, store="")))
+    return SessionPlanner(chosen)
 
 
 def _prices(request: WireRequest, call: GatewayCall) -> PriceProfile:

@@ -62,7 +62,7 @@ class Answer:
 
 
 class Planner(Protocol):
-    """Plans calls. One thread calls it, in the order in which calls came."""
+    """Plans calls. One thread calls it, calls in the order in which they came, answers when no call waits."""
 
     def plan(self, call: GatewayCall) -> PlanReply:
         """Decide one call. May raise: the client's bytes are sent then."""
@@ -70,6 +70,15 @@ class Planner(Protocol):
 
     def observe(self, answer: Answer) -> None:
         """Hear what came back. Failures are counted and change nothing."""
+        ...
+
+    @property
+    def has_idle_work(self) -> bool:
+        """Whether `idle` would do something."""
+        ...
+
+    def idle(self) -> None:
+        """Do one piece of the work that nobody waits for; called while no call waits."""
         ...
 
     def status(self) -> Mapping[str, Any]:

@@ -9,15 +9,20 @@ tail changes nothing in front of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import groupby
+from typing import NamedTuple
 
 from context_gatekeeper.core.argument_cuts import ArgumentCut, cut_arguments
+from context_gatekeeper.core.cuts import cut_plain
 from context_gatekeeper.core.recalled_text import RecalledItem, render_recalled
 from context_gatekeeper.engine.digest import handle_ranges, slice_text
 from context_gatekeeper.engine.session_log import Segment, SessionLog, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm
+from context_gatekeeper.gateway.gaps import find_gaps
+from context_gatekeeper.gateway.groups import Group, find_groups
 from context_gatekeeper.types import BlockKind, MessageRole, PageKind, Provenance
 from context_gatekeeper.wire.records import PartKey, RequestEdits, WireMessage, WirePart, WireRequest
 
@@ -31,6 +36,9 @@ _NOTE = (
 _COMMAND_WAY = ", or run `{command}` with it,"
 _TOOL_TEXTS = frozenset({SliceKind.READ, SliceKind.SEARCH, SliceKind.SHELL, SliceKind.OTHER_RESULT})
 _USERS_SIDE = frozenset({MessageRole.USER, MessageRole.TOOL})
+_OWN_FORMS = frozenset({EntryForm.RAW, EntryForm.REFERENCE, EntryForm.HEAD})
+"""Forms that stand in the place of the slice itself."""
+_STUB_CHARS = 200
 _MARKED_FORMS = frozenset({EntryForm.DIGEST, EntryForm.REFERENCE})
 _FENCE_BYTES = 8
 
@@ -74,8 +82,10 @@ class WindowRenderer:
     ) -> None:
         self.hosts: dict[int, int] = {}
         """Entry that stands in no part of its own -> message that it is added to."""
-        self.thinking_floor = 0
-        """Thinking in messages before this number is left out: it is bound to a prefix that is gone."""
+        self.unbound: set[PartKey] = set()
+        """Thinking that is left out: it is bound to a prefix that is gone."""
+        self.fillers: set[int] = set()
+        """Messages of which something stayed so that the roles alternate."""
         self._log = log
         self._keys = keys
         self._session = session
@@ -125,6 +135,18 @@ class WindowRenderer:
         return self._session
 
 
+class _Digest(NamedTuple):
+    """A digest of the window, and where it goes."""
+
+    place: int
+    """Of its entry."""
+    entry: Entry
+    pieces: tuple[int, ...]
+    """Of its slices those that leave here: the others left earlier, came back and leave again."""
+    home: int | None
+    """Block that its text stands in; None for a message that it is added to."""
+
+
 class _Rendering:
     """One request's."""
 
@@ -134,33 +156,35 @@ class _Rendering:
         self._request = request
         self._entries = entries
         self._states: dict[int, _SegmentState] = {}
-        self._short: dict[int, str] = {}
         self._hosted: dict[int, list[tuple[int, Entry]]] = {}
         self._by_key = {key: number for number, key in enumerate(owner.keys)}
         self._parts = {part.key: part for message in request.messages for part in message.parts}
         self._read_entries()
+        self._groups = find_groups(self._log.segments)
         self._staying = self._find_staying()
+        self._whole: set[int] = set()
+        """Blocks of which nothing stands in the window, and which stay as they are."""
+        self._fillers: set[int] = set()
+        """Messages of which something stays for the sake of the roles alone."""
         self._standing = self._find_standing()
+        self._digests = [self._settle(place, entry, pieces) for place, entry, pieces in self._find_digests()]
+        self._fill_gaps()
 
     def edits(self) -> RequestEdits:
         for place, entry in enumerate(self._entries):
-            if entry.form is EntryForm.DIGEST:
-                self._place_digest(place, entry)
-            elif entry.form in (EntryForm.RECALLED, EntryForm.RESIDENT):
+            if entry.number in self._owner.hosts and entry.form is not EntryForm.DIGEST:
                 self._host(self._owner.hosts[entry.number], place, entry)
+        for digest in self._digests:
+            self._place_digest(digest)
         texts: dict[PartKey, str] = {}
         dropped: set[PartKey] = set()
         for number, key in enumerate(self._owner.keys):
-            part = self._parts[key]
             state = self._states.get(number)
             if state is None:
-                if number not in self._staying:
+                if number not in self._staying and number not in self._whole:
                     dropped.add(key)
-            elif (text := self._text_of(part, state)) is not None:
-                if text.strip():
-                    texts[key] = text
-                else:
-                    dropped.add(key)
+            elif (text := self._text_of(self._parts[key], state)) is not None:
+                texts[key] = text
         self._settle_units(texts, dropped)
         return RequestEdits(texts=texts, dropped=frozenset(dropped), added=self._added())
 
@@ -168,7 +192,7 @@ class _Rendering:
 
     def _read_entries(self) -> None:
         for place, entry in enumerate(self._entries):
-            if entry.form in (EntryForm.DIGEST, EntryForm.RECALLED, EntryForm.RESIDENT, EntryForm.NOTE):
+            if entry.form not in _OWN_FORMS:
                 continue
             piece = self._log.slices[entry.pieces[0]]
             state = self._states.setdefault(piece.segment, _SegmentState())
@@ -184,50 +208,73 @@ class _Rendering:
 
     def _find_staying(self) -> set[int]:
         """Blocks of which nothing stands, but which stay: a call with its results, and the other way about."""
-        log = self._log
+        segments = self._log.segments
+        told = {segments[number].message for number in self._states}
         staying: set[int] = set()
-        for segment in log.segments:
-            if segment.block.kind is not BlockKind.TOOL_CALL:
-                continue
-            group = [segment.number, *(result.number for result in log.results_of(segment))]
-            if any(number in self._states for number in group):
-                seen: set[int] = set()
-                for number in group:
-                    message = log.segments[number].message
-                    # Of a result of several pieces the first one alone takes the place of all.
-                    stands = any(other in self._states for other in group if log.segments[other].message == message)
-                    if number not in self._states and not stands and message not in seen:
-                        staying.add(number)
-                    seen.add(message)
+        for group in self._groups:
+            if any(self._stands(number, told) for number in (*group.calls, *group.results)):
+                staying |= self._framed(group, told)
         return staying
 
+    def _stands(self, number: int, told: Container[int]) -> bool:
+        """Whether something of a call stands, or of any piece of the result that a block belongs to."""
+        segment = self._log.segments[number]
+        is_piece = segment.block.kind is BlockKind.TOOL_RESULT and segment.role is not MessageRole.ASSISTANT
+        return segment.message in told if is_piece else number in self._states
+
+    def _framed(self, group: Group, told: Container[int]) -> set[int]:
+        """Blocks of a group that stay though nothing of them does: of a result of several pieces the first."""
+        framed = {number for number in group.calls if number not in self._states}
+        messages: set[int] = set()
+        for number in group.results:
+            message = self._log.segments[number].message
+            if message not in messages and not self._stands(number, told):
+                framed.add(number)
+            messages.add(message)
+        return framed
+
     def _find_standing(self) -> set[int]:
-        """Messages of which something stands before digests are placed."""
-        keys = self._owner.keys
-        standing = {keys[number].message for number in (*self._states, *self._staying)}
-        standing |= {self._owner.hosts[entry.number] for entry in self._entries if entry.number in self._owner.hosts}
+        """Messages of which something stands before digests are placed; thinking does not stand for itself."""
+        keys, segments = self._owner.keys, self._log.segments
+        told = [n for n in self._states if segments[n].block.kind is not BlockKind.THINKING]
+        standing = {keys[number].message for number in (*told, *self._staying)}
         in_turns = {key.message for key in keys}
         return standing | {m.number for m in self._request.messages if m.number not in in_turns and m.parts}
 
+    def _hosts(self) -> set[int]:
+        """Messages that something is added to, as far as that is known."""
+        return {self._owner.hosts[entry.number] for entry in self._entries if entry.number in self._owner.hosts}
+
     # -- digests ------------------------------------------------------------------------------
 
-    def _place_digest(self, place: int, entry: Entry) -> None:
-        """Into a block of its own side that stays, else into a message on the user's side."""
-        log = self._log
-        segments = list(dict.fromkeys(log.slices[piece].segment for piece in entry.pieces))
+    def _find_digests(self) -> Iterator[tuple[int, Entry, tuple[int, ...]]]:
+        """(place, entry, slices that leave there) of each digest; where none leaves there, they came back before."""
+        newest = -1
+        for place, entry in enumerate(self._entries):
+            if entry.form in _OWN_FORMS:
+                newest = max(newest, *entry.pieces)
+            elif entry.form is EntryForm.DIGEST:
+                fresh = tuple(piece for piece in entry.pieces if piece > newest)
+                if not fresh:
+                    self._host_again(entry, newest)
+                newest = max(newest, *entry.pieces)
+                yield place, entry, fresh
+
+    def _host_again(self, entry: Entry, newest: int) -> None:
+        """A page that came back and leaves again leaves where it came to: nothing in front of that changes."""
+        first = self._owner.keys[self._log.slices[newest].segment].message
+        behind = (m.number for m in self._request.messages[first:] if m.role in _USERS_SIDE)
+        self._owner.hosts.setdefault(entry.number, self._text_place(next(behind)))
+
+    def _settle(self, place: int, entry: Entry, pieces: tuple[int, ...]) -> _Digest:
+        segments = self._segments_of(pieces)
         home = self._home(segments)
-        for number in segments:
-            pieces = [piece for piece in entry.pieces if log.slices[piece].segment == number]
-            short = f"[out: {' '.join(handle_ranges(log, pieces))}]"
-            told = entry.text if number == home else short
-            if log.segments[number].block.kind is BlockKind.TOOL_CALL:
-                self._cut_call(number, pieces, told, short)
-            elif number in self._staying or (number in self._states and self._is_text(number)):
-                state = self._states.setdefault(number, _SegmentState(is_raw=False))
-                state.is_raw = False
-                state.shown.append((place, told))
-        if home is None:
-            self._host(self._find_host(entry, segments), place, entry)
+        if home is None and entry.number not in self._owner.hosts:
+            self._owner.hosts[entry.number] = self._text_place(self._find_host(segments))
+        return _Digest(place, entry, pieces, home)
+
+    def _segments_of(self, pieces: Iterable[int]) -> list[int]:
+        return list(dict.fromkeys(self._log.slices[piece].segment for piece in pieces))
 
     def _home(self, segments: Sequence[int]) -> int | None:
         """The block that the digest's text stands in; None for a message of its own."""
@@ -239,14 +286,55 @@ class _Rendering:
         return None
 
     def _can_hold(self, number: int) -> bool:
-        part = self._parts[self._owner.keys[number]]
-        return part.text_span is not None and (number in self._staying or number in self._states)
+        return self._is_text(number) and (number in self._staying or number in self._states)
 
     def _is_on_users_side(self, number: int) -> bool:
-        return self._request.messages[self._owner.keys[number].message].role in _USERS_SIDE
+        return self._role(self._owner.keys[number].message) in _USERS_SIDE
 
     def _is_text(self, number: int) -> bool:
         return self._parts[self._owner.keys[number]].text_span is not None
+
+    def _find_host(self, segments: Sequence[int]) -> int:
+        """Message on the user's side that a digest of whole messages is added to; the same until it is laid anew.
+
+        The message before the first one that left, when that is on the user's side; else the first of those that
+        left; else the next that stands.
+        """
+        standing = self._standing | self._hosts()
+        own = sorted({self._owner.keys[number].message for number in segments})
+        first = next((n for n in own if n not in standing), own[0])
+        before = max((n for n in standing if n < first and self._role(n) is not MessageRole.SYSTEM), default=None)
+        if before is not None and self._role(before) in _USERS_SIDE:
+            return before
+        mine = [n for n in own if n >= first and self._role(n) in _USERS_SIDE]
+        behind = (m.number for m in self._request.messages[first:] if m.role in _USERS_SIDE and m.number in standing)
+        return mine[0] if mine else next(behind)
+
+    def _text_place(self, message: int) -> int:
+        """Where results stand together one text comes behind all of them: the user's own message when there is one."""
+        messages = self._request.messages
+        behind = message
+        while messages[behind].role is MessageRole.TOOL and behind + 1 < len(messages):
+            if messages[behind + 1].role not in _USERS_SIDE:
+                break
+            behind += 1
+        return behind
+
+    def _place_digest(self, digest: _Digest) -> None:
+        """Into a block of its own side that stays, else into a message on the user's side."""
+        log, entry = self._log, digest.entry
+        for number in self._segments_of(digest.pieces):
+            pieces = [piece for piece in digest.pieces if log.slices[piece].segment == number]
+            short = f"[out: {' '.join(handle_ranges(log, pieces))}]"
+            told = entry.text if number == digest.home else short
+            if log.segments[number].block.kind is BlockKind.TOOL_CALL:
+                self._cut_call(number, pieces, told, short)
+            elif number not in self._whole and self._can_hold(number):
+                state = self._states.setdefault(number, _SegmentState(is_raw=False))
+                state.is_raw = False
+                state.shown.append((digest.place, told))
+        if digest.home is None:
+            self._host(self._owner.hosts[entry.number], digest.place, entry)
 
     def _cut_call(self, number: int, pieces: Sequence[int], told: str, short: str) -> None:
         if number not in self._staying and number not in self._states:
@@ -264,29 +352,60 @@ class _Rendering:
             state.cuts.append(ArgumentCut(log.slices[run[0]].start, log.slices[run[-1]].end, told, short))
             told = short
 
-    def _find_host(self, entry: Entry, segments: Sequence[int]) -> int:
-        """Message on the user's side that a digest of whole messages is added to; the same until it is laid anew.
-
-        The message before it, when that is on the user's side; else its own first one; else the next that stands.
-        """
-        if entry.number in self._owner.hosts:
-            return self._owner.hosts[entry.number]
-        own = sorted({self._owner.keys[number].message for number in segments})
-        before = max(
-            (n for n in self._standing if n < own[0] and self._role(n) is not MessageRole.SYSTEM), default=None
-        )
-        if before is not None and self._role(before) in _USERS_SIDE:
-            host = before
-        else:
-            mine = [number for number in own if self._role(number) in _USERS_SIDE]
-            behind = sorted(n for n in self._standing if n > own[0] and self._role(n) in _USERS_SIDE)
-            host = (mine or behind)[0]
-        self._owner.hosts[entry.number] = host
-        self._standing.add(host)
-        return host
-
     def _role(self, message: int) -> MessageRole:
         return self._request.messages[message].role
+
+    # -- roles --------------------------------------------------------------------------------
+
+    def _fill_gaps(self) -> None:
+        """Let something stay where messages of one role would become neighbours."""
+        passed: set[tuple[int, int]] = set()
+        while True:
+            gaps = find_gaps(self._request, self._standing, self._hosts())
+            gap = next((one for one in gaps if one[:2] not in passed), None)
+            if gap is None:
+                return
+            passed.add(gap[:2])
+            known = self._owner.fillers
+            between = sorted(gap.between, key=lambda number: number not in known)  # stable: what stayed stays
+            if any(self._stub_text(number) for number in between) or any(map(self._keep_frame, between)):
+                continue
+            for part in self._request.messages[between[0]].parts:
+                self._whole.add(self._by_key[part.key])
+            self._fill(between[0])
+
+    def _stub_text(self, message: int) -> bool:
+        """Let the first line of a text stay, a short text whole; whether there is one."""
+        for part in self._request.messages[message].parts:
+            text = part.block.text
+            if part.block.kind is BlockKind.TEXT and part.text_span is not None and text.strip():
+                number = self._by_key[part.key]
+                first = cut_plain(text.strip().split("\n", 1)[0].rstrip(), _STUB_CHARS)
+                if len(text) <= _STUB_CHARS:
+                    self._whole.add(number)
+                else:
+                    self._states[number] = _SegmentState(shown=[(-1, first)], is_raw=False)
+                self._fill(message)
+                return True
+        return False
+
+    def _keep_frame(self, message: int) -> bool:
+        """Let the frame of a call and its results stay; whether there is one."""
+        numbers = {self._by_key[part.key] for part in self._request.messages[message].parts}
+        for group in self._groups:
+            if not numbers.isdisjoint((*group.calls, *group.results)):
+                told = {self._log.segments[number].message for number in self._states}
+                self._staying |= self._framed(group, told)
+                for number in (*group.calls, *group.results):
+                    self._standing.add(self._owner.keys[number].message)
+                self._fill(message)
+                return True
+        return False
+
+    def _fill(self, message: int) -> None:
+        self._standing.add(message)
+        self._fillers.add(message)
+        self._owner.fillers.add(message)
 
     # -- texts --------------------------------------------------------------------------------
 
@@ -324,16 +443,16 @@ class _Rendering:
         rest = {part.key for part in message.parts} - thinking
         if not rest and behind is not None and behind.role is MessageRole.ASSISTANT:
             rest = {part.key for part in behind.parts}  # an item of its own belongs to the one behind it
-        if message.number < self._owner.thinking_floor or (rest and rest <= dropped):
+        if message.number in self._fillers or (rest and rest <= dropped):
             dropped |= thinking
         elif rest and thinking:
             dropped -= thinking  # a message's thinking leaves whole or not at all
+        dropped |= thinking & self._owner.unbound
 
     # -- what is added ------------------------------------------------------------------------
 
     def _host(self, message: int, place: int, entry: Entry) -> None:
         self._hosted.setdefault(message, []).append((place, entry))
-        self._standing.add(message)
 
     def _added(self) -> Mapping[int, tuple[str, ...]]:
         added: dict[int, list[str]] = {}
@@ -348,7 +467,7 @@ class _Rendering:
                 recalled = []
                 texts.append(entry.text)
             texts += self._recalled(recalled)
-        host = self._owner.note_host(self._first_mark(), self._standing)
+        host = self._owner.note_host(self._first_mark(), self._standing | self._hosts())
         if host is not None:
             added[host] = [self._owner.note, *added.get(host, [])]
         return {message: tuple(texts) for message, texts in sorted(added.items())}
@@ -357,35 +476,36 @@ class _Rendering:
         """Pages that came back, as one fenced block of data."""
         if not entries:
             return []
-        items = [self._item(entry) for entry in entries]
+        pieces = [piece for entry in entries for piece in entry.pieces]
+        # Slices of one block that follow each other are one page.
+        of_blocks = groupby(pieces, key=lambda piece: self._log.slices[piece].segment)
+        items = [self._item(number, list(found)) for number, found in of_blocks]
         return [render_recalled(items, self._owner.fence(entries[0]))]
 
-    def _item(self, entry: Entry) -> RecalledItem:
+    def _item(self, number: int, pieces: Sequence[int]) -> RecalledItem:
         log = self._log
-        segment = log.segments[log.slices[entry.pieces[0]].segment]
+        segment = log.segments[number]
         is_result = segment.kind in _TOOL_TEXTS
         return RecalledItem(
-            handle=" ".join(handle_ranges(log, entry.pieces)),
+            handle=" ".join(handle_ranges(log, pieces)),
             kind=PageKind.TOOL if is_result else PageKind.TURN,
             provenance=_provenance(segment),
             session=self._owner.session,
-            text="".join(slice_text(log, log.slices[piece]) for piece in entry.pieces),
+            text="".join(slice_text(log, log.slices[piece]) for piece in pieces),
             tool=segment.block.name,
             path=segment.path,
         )
 
     def _first_mark(self) -> int | None:
         """Message on the user's side in which, or behind which, the first mark of ours stands; None where none does."""
+        standing = sorted(self._standing | self._hosts())
         for entry in self._entries:
             if entry.form not in _MARKED_FORMS:
                 continue
-            host = self._owner.hosts.get(entry.number)
-            if host is None:
-                host = self._owner.keys[self._log.slices[entry.pieces[0]].segment].message
-            return next(
-                (n for n in sorted(self._standing) if n >= host and self._role(n) in _USERS_SIDE),
-                None,
-            )
+            first = self._owner.hosts.get(entry.number)
+            if first is None:
+                first = self._owner.keys[self._log.slices[entry.pieces[0]].segment].message
+            return next((self._text_place(n) for n in standing if n >= first and self._role(n) in _USERS_SIDE), None)
         return None
 
 

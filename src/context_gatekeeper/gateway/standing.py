@@ -13,6 +13,7 @@ from context_gatekeeper.errors import GatekeeperError
 __all__ = ["Standing", "StandingReader"]
 
 READ_EVERY_SECONDS = 15.0
+_CLOSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,9 @@ class StandingReader:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread, and wait a moment for it to close the pool."""
         self._ends.set()
+        self._thread.join(_CLOSE_SECONDS)
 
     def _run(self) -> None:
         pool: AgentPool | None = None

@@ -12,8 +12,11 @@ import os
 import signal
 import struct
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, BinaryIO
@@ -100,8 +103,9 @@ def run_worker(source: BinaryIO, sink: BinaryIO, clock: Callable[[], float] = ti
         _send(sink, {"id": start[0]["id"], "fault": "start", "text": f"{type(error).__name__}: {error}"})
         return
     _send(sink, {"id": start[0]["id"]})
+    inbox = _Inbox(source)
     try:
-        while (frame := read_frame(source)) is not None:
+        while (frame := inbox.take(planner)) is not None:
             header, body = frame
             try:
                 answer, content = _ANSWERS[header["kind"]](planner, header, body, clock)
@@ -112,6 +116,54 @@ def run_worker(source: BinaryIO, sink: BinaryIO, clock: Callable[[], float] = ti
             _write(sink, pieces)
     finally:
         planner.close()
+
+
+class _Inbox:
+    """Frames that wait, those that somebody waits for first. A thread reads, so that their order can be seen.
+
+    Args:
+        source: where frames come from.
+    """
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._urgent: deque[Frame] = deque()
+        self._others: deque[Frame] = deque()
+        self._changed = threading.Condition()
+        self._has_ended = False
+        threading.Thread(target=self._read, args=(source,), name="frames", daemon=True).start()
+
+    def take(self, planner: Planner) -> Frame | None:
+        """The next frame; None when there will be none. While none is there the planner does what waits for that."""
+        while True:
+            with self._changed:
+                if not (self._urgent or self._others or self._has_ended) and not planner.has_idle_work:
+                    self._changed.wait()
+                if self._urgent:
+                    return self._urgent.popleft()
+                if self._others:
+                    return self._others.popleft()
+                if self._has_ended:
+                    return None
+            with suppress(Exception):  # Nobody waits for it, and nobody is told.
+                planner.idle()
+
+    def _read(self, source: BinaryIO) -> None:
+        frame: Frame | None = None
+        while True:
+            try:
+                frame = read_frame(source)
+            except (OSError, ValueError):
+                frame = None
+            with self._changed:
+                if frame is None:
+                    self._has_ended = True
+                elif frame[0].get("kind") == "plan":
+                    self._urgent.append(frame)
+                else:
+                    self._others.append(frame)
+                self._changed.notify()
+            if frame is None:
+                return
 
 
 def _send(sink: BinaryIO, header: Mapping[str, Any]) -> None:
