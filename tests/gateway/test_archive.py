@@ -231,6 +231,20 @@ def test_a_store_that_breaks_on_the_way_is_opened_again(
     assert names(store) == ["s"]
 
 
+def test_what_could_not_be_stored_is_stored_when_the_store_is_there_again(tmp_path: Path) -> None:
+    blocked = tmp_path / "not yet"
+    blocked.write_text("a file where a folder must be")
+    told = exchanges(messages_growth())
+    keeper = Archive({"store": str(blocked / "p.db")})
+    keeper.put(told[-1])
+    until(lambda: keeper.faults > 0)
+    assert "p.db" in keeper.last_fault
+    blocked.unlink()
+    blocked.mkdir()
+    keeper.close()  # the last try is at the end
+    assert names(str(blocked / "p.db")) == ["s"]
+
+
 def until(is_so: Callable[[], bool]) -> None:
     deadline = time.monotonic() + WAIT
     while not is_so():

@@ -15,8 +15,8 @@ MESSAGES, CHAT, RESPONSES = WireApi
 
 def streamed(*events: Any) -> bytes:
     """A stream of events; a text stands as it is."""
-    datas = [event if isinstance(event, str) else json.dumps(event, ensure_ascii=False) for event in events]
-    return "".join(f"data: {data}\n\n" for data in datas).encode("utf-8", "surrogatepass")
+    told = [event if isinstance(event, str) else json.dumps(event, ensure_ascii=False) for event in events]
+    return "".join(f"data: {data}\n\n" for data in told).encode("utf-8", "surrogatepass")
 
 
 def read(api: WireApi, *events: Any) -> WireAnswer:

@@ -37,6 +37,7 @@ _MOST_WAITING = 256
 _CLOSE_SECONDS = 10.0
 _MOST_TALKS = 256
 """Conversations whose newest answer may wait."""
+_MOST_FAULT_CHARS = 300
 _NICENESS = 10
 """Storing gives way to planning and to whatever the agent runs."""
 
@@ -69,6 +70,10 @@ class Archive:
         self._process: subprocess.Popen[bytes] | None = None
         self.dropped = 0
         """Exchanges that found no room; the conversation's next one brings them in."""
+        self.faults = 0
+        """Times that something could not be stored."""
+        self.last_fault = ""
+        """In words that quote no page; "" while there was none."""
         self._thread = threading.Thread(target=self._write_all, name="archive", daemon=True)
         self._thread.start()
 
@@ -129,10 +134,23 @@ class Archive:
                 with suppress(OSError):
                     self._process.stdin.close()
             self._process = subprocess.Popen(  # noqa: S603 - our own module, by the running interpreter
-                [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+                [sys.executable, "-m", __name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
             )
+            threading.Thread(target=self._hear, args=(self._process,), name="archive faults", daemon=True).start()
             self._write({"settings": self._settings}, b"")
         self._write(header, body)
+
+    def _hear(self, process: subprocess.Popen[bytes]) -> None:
+        """Take what the process says could not be stored."""
+        if process.stderr is None:
+            return
+        with process.stderr as lines:
+            for line in lines:
+                self.faults += 1
+                self.last_fault = line.decode("utf-8", "replace").strip()[:_MOST_FAULT_CHARS]
 
     def _write(self, header: Mapping[str, Any], body: bytes) -> None:
         process = self._process
@@ -253,28 +271,63 @@ def _plain_block(block: ContentBlock) -> ContentBlock:
 
 
 def main(source: BinaryIO) -> None:
-    """Store the exchanges that come as frames, until the input ends; each failure is a line on standard error."""
+    """Store the exchanges that come as frames, until the input ends; each failure is a line on standard error.
+
+    What could not be stored is tried again with the next frame, and a last time at the end.
+    """
     start = read_frame(source)
     if start is None:
         return
-    writer: ArchiveWriter | None = None
+    store = _Storing(start[0]["settings"])
     while (frame := read_frame(source)) is not None:
         try:
-            exchange = _exchange(*frame)
-            writer = writer or ArchiveWriter(open_pool(start[0]["settings"]))
-            writer.store(exchange)
-        except WireFormatError:
-            continue
+            store.put(_exchange(*frame))
+        except Exception as error:  # noqa: BLE001 - the next exchange holds this one
+            _tell(type(error).__name__)  # its words could quote what a page says
+    store.close()
+
+
+class _Storing:
+    """Stores exchanges, and keeps the newest of each conversation that could not be stored.
+
+    Args:
+        settings: of `open_pool`.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = settings
+        self._writer: ArchiveWriter | None = None
+        self._waiting: dict[str, Archived] = {}
+
+    def put(self, exchange: Archived) -> None:
+        """Store an exchange, and what waits. A pool that cannot be used is told and opened again the next time."""
+        self._waiting.pop(exchange.session, None)
+        self._waiting[exchange.session] = exchange
+        while len(self._waiting) > _MOST_WAITING:
+            del self._waiting[next(iter(self._waiting))]
+        self._store()
+
+    def close(self) -> None:
+        """Try what waits a last time."""
+        if self._waiting:
+            self._store()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _store(self) -> None:
+        try:
+            self._writer = self._writer or ArchiveWriter(open_pool(self._settings))
+            while self._waiting:
+                name, exchange = next(reversed(self._waiting.items()))
+                with suppress(WireFormatError):
+                    self._writer.store(exchange)
+                del self._waiting[name]
         except GatekeeperError as error:
             # Neither the thing nor its next step quotes what a page says.
             _tell(str(error))
-            if writer is not None:
-                writer.close()
-            writer = None
-        except Exception as error:  # noqa: BLE001 - the next exchange holds this one
-            _tell(type(error).__name__)  # its words could quote what a page says
-    if writer is not None:
-        writer.close()
+            if self._writer is not None:
+                self._writer.close()
+            self._writer = None
 
 
 def _exchange(header: Mapping[str, Any], body: bytes) -> Archived:

@@ -221,7 +221,11 @@ class SessionPlanner:
             for branches in self._branches.values()
             for branch in branches
         ]
-        return {"sessions": sessions, "is_idle": not self._due, "counts": dict(self._figures.counts)}
+        told: dict[str, Any] = {"sessions": sessions, "is_idle": not self._due, "counts": dict(self._figures.counts)}
+        if self._archive is not None:
+            archive = self._archive
+            told["archive"] = {"dropped": archive.dropped, "faults": archive.faults, "last_fault": archive.last_fault}
+        return told
 
     def close(self) -> None:
         """See `gateway.port.Planner.close`."""
