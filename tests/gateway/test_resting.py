@@ -8,7 +8,7 @@ import pytest
 
 from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.gateway.live_session import LiveSession
-from context_gatekeeper.gateway.planning import PlannerSettings, SessionPlanner
+from context_gatekeeper.gateway.planning import MOST_BLOCK_CHARS, PlannerSettings, SessionPlanner
 from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
 from context_gatekeeper.gateway.warm_up import warm_up
 from context_gatekeeper.wire import decode_request
@@ -83,6 +83,26 @@ def test_a_decision_that_nobody_had_time_for_is_made_while_one_waits() -> None:
     for number in range(len(growth.requests)):
         session.plan(decode_request(WireApi.MESSAGES, growth.raw(number)), now=20.0 * number)
     assert session.rewrites > 0
+
+
+def test_a_conversation_with_a_giant_text_goes_on_as_it_came() -> None:
+    planner = SessionPlanner(PlannerSettings())
+    for length, sessions in ((MOST_BLOCK_CHARS + 1, 0), (1000, 1)):
+        body = {"model": OLDER_MODEL, "messages": [{"role": "user", "content": "x" * length}]}
+        call = GatewayCall(length, "messages", "u", "", "c", {}, 0.0, json.dumps(body).encode())
+        assert planner.plan(call).note == "unchanged"
+        assert len(planner.status()["sessions"]) == sessions
+
+
+def test_savings_are_told_once_and_only_of_what_was_sent() -> None:
+    planner, left = SessionPlanner(PlannerSettings()), SessionPlanner(PlannerSettings())
+    replies = walk(talk(OLDER_MODEL), planner)
+    (told,) = planner.status()["sessions"]
+    assert told["saved_units"] == told["would_save_units"] != 0
+    assert abs(sum(reply.figures["saved_units"] for reply in replies) - told["saved_units"]) <= len(replies)
+    assert {reply.figures["saved_units"] for reply in walk(talk(NEWEST_MODEL), left)} == {0.0}
+    (kept,) = left.status()["sessions"]
+    assert kept["saved_units"] == 0 != kept["would_save_units"]
 
 
 def test_warming_up_leaves_a_planner_that_plans() -> None:

@@ -35,7 +35,7 @@ from context_gatekeeper.wire.answers import read_answer
 from context_gatekeeper.wire.pairing import find_violations
 from context_gatekeeper.wire.records import RequestEdits, WireApi, WireRequest
 
-__all__ = ["POLICIES", "PlannerSettings", "SessionPlanner", "make_planner"]
+__all__ = ["MOST_BLOCK_CHARS", "POLICIES", "PlannerSettings", "SessionPlanner", "make_planner"]
 
 POLICIES: Mapping[str, PagerParams] = {"ours": OURS, "frugal": OURS_FRUGAL, "careful": OURS_CAREFUL}
 """Settings of the planner by the name in the configuration."""
@@ -46,6 +46,8 @@ _APIS = {
     "responses": WireApi.RESPONSES,
 }
 _API_PRICES = {WireApi.MESSAGES: "anthropic-5m", WireApi.CHAT: "openai", WireApi.RESPONSES: "openai"}
+MOST_BLOCK_CHARS = 300_000
+"""Of one text. A conversation that holds a longer one goes on as it came: a second of planning would be spent on it."""
 _MOST_BRANCHES = 8
 """Conversations with one key that are kept apart: sub-agents, rewinds, side questions."""
 _MOST_OPEN_CALLS = 4096
@@ -111,6 +113,10 @@ class _Branch:
     reply: bytes | None = None
     standing: Standing | None = None
     """What its session was told last."""
+    is_edited: bool = False
+    """Whether a request of it was ever sent as planned, and not as the client's own bytes."""
+    saved_told: float = 0.0
+    """Net savings that its replies have reported so far."""
     late_share: float = 0.0
     """Of the newest answered requests, those whose plan came too late."""
     rests: bool = False
@@ -168,7 +174,7 @@ class SessionPlanner:
         except WireFormatError:
             self._figures.counts["unreadable"] += 1
             return PlanReply(call.call_id, None, _BYPASS)
-        if request.has_server_history or not request.turns:
+        if request.has_server_history or not request.turns or _has_giant(request):
             return PlanReply(call.call_id, None, _UNCHANGED)
         key = session_key(request, call.headers, call.credential)
         if call.route == "count_tokens":
@@ -215,7 +221,8 @@ class SessionPlanner:
                 "rewrites": branch.session.rewrites,
                 "epochs": len(branch.session.schedule.pager.rewrites),
                 "prompt_tokens": branch.session.schedule.pager.prompt_tokens,
-                "saved_units": round(branch.session.schedule.pager.ledger.saved),
+                "saved_units": round(branch.session.schedule.pager.ledger.saved) if branch.is_edited else 0,
+                "would_save_units": round(branch.session.schedule.pager.ledger.saved),
                 "append_only_units": round(branch.session.schedule.pager.ledger.append_only),
             }
             for branches in self._branches.values()
@@ -254,6 +261,7 @@ class SessionPlanner:
             self._note_newest(call, request)
         body = None if branch.rests or self._is_left_alone(request) else branch.reply
         is_sent = not call.shadow and (body is not None or not planned.edits)
+        branch.is_edited = branch.is_edited or (is_sent and body is not None)
         self._remember(call.call_id, _OpenCall(branch, request, planned, is_sent))
         return self._reply(call, branch, planned, body)
 
@@ -363,12 +371,20 @@ class SessionPlanner:
             "epoch": planned.plan.epoch,
             "rewrite": planned.plan.rewrite,
             "is_rewrite": planned.is_rewrite,
-            "saved_units": round(ledger.saved),
+            "saved_units": self._newly_saved(branch),
             "append_only_units": round(ledger.append_only),
         }
         if call.shadow:
             return PlanReply(call.call_id, None, _SHADOW, figures)
         return PlanReply(call.call_id, body, _UNCHANGED if body is None else _PLAN, figures)
+
+    def _newly_saved(self, branch: _Branch) -> float:
+        """What the conversation has saved since its last reply; nothing where only the client's bytes were sent."""
+        if not branch.is_edited:
+            return 0.0
+        saved = branch.session.schedule.pager.ledger.saved
+        newly, branch.saved_told = saved - branch.saved_told, saved
+        return round(newly)
 
     def _remember(self, call_id: int, opened: _OpenCall) -> None:
         self._open[call_id] = opened
@@ -388,6 +404,11 @@ def make_planner(settings: Mapping[str, Any]) -> SessionPlanner:
     chosen = PlannerSettings.from_json(settings)
     warm_up(SessionPlanner(replace(chosen, store="")))
     return SessionPlanner(chosen)
+
+
+def _has_giant(request: WireRequest) -> bool:
+    """Whether one text is so long that reading it would hold up every other conversation."""
+    return any(len(part.block.text) > MOST_BLOCK_CHARS for message in request.messages for part in message.parts)
 
 
 def _prices(request: WireRequest, call: GatewayCall) -> PriceProfile:

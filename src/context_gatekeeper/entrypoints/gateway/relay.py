@@ -172,7 +172,7 @@ class Relay:
         url = exchange.target.url
         if exchange.query:
             url = f"{url}?{exchange.query.decode('latin-1')}"
-        is_off = self._switch.is_off or exchange.found.get(NOTE_HEADER, b"").lower() == _OFF_WORD
+        is_off = self._switch.is_off or exchange.found.get(NOTE_HEADER, b"").strip().lower() == _OFF_WORD
         if is_off:
             exchange.decision.note = OFF
         if not exchange.target.route:
@@ -187,7 +187,7 @@ class Relay:
         if is_off:
             exchange.decision.body = body
         else:
-            wants_shadow = exchange.found.get(NOTE_HEADER, b"").lower() == _SHADOW_WORD
+            wants_shadow = exchange.found.get(NOTE_HEADER, b"").strip().lower() == _SHADOW_WORD
             exchange.decision = await self._decider.decide(
                 exchange.target, exchange.found, exchange.query, body, wants_shadow=wants_shadow
             )
