@@ -343,7 +343,7 @@ CLIENTS: tuple[Client, ...] = (
     SdkAgent("openai-chat", CHAT, "openai_chat", "openai", is_light=True),
     SdkAgent("openai-responses", RESPONSES, "openai_responses", "openai", is_light=True),
     SdkAgent("anthropic", MESSAGES, "anthropic", "anthropic", is_light=True),
-    SdkAgent("langchain-anthropic", MESSAGES, "langchain", "langchain_anthropic", ("messages",), is_light=True),
+    SdkAgent("langchain-anthropic", MESSAGES, "langchain", "langchain_anthropic", ("messages",)),
     SdkAgent("langchain-chat", CHAT, "langchain", "langchain_openai", ("chat",)),
     SdkAgent("langchain-responses", RESPONSES, "langchain", "langchain_openai", ("responses",)),
     SdkAgent("agents-chat", CHAT, "openai_agents", "agents", ("chat",)),
