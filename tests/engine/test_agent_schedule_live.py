@@ -1,0 +1,108 @@
+"""The schedule of a session that is under way: the provider's bill is heard, and rewrites are decided between calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from context_gatekeeper.core.economics import PRICES
+from context_gatekeeper.engine.agent_schedule import AgentSchedule
+from context_gatekeeper.engine.pager_params import OURS
+from context_gatekeeper.types import AgentMessage, BlockKind, ContentBlock, MessageRole, Usage
+
+EAGER = replace(OURS, overdraft=1.0, patience=0.0, fault_price_factor=0.01, fault_target=None, reserve_faults=0.0)
+
+
+def call(number: int, *, name: str = "Read", arguments: str = "") -> AgentMessage:
+    block = ContentBlock(BlockKind.TOOL_CALL, arguments or f'{{"path": "src/file_{number}.py"}}', f"c{number}", name)
+    return AgentMessage(MessageRole.ASSISTANT, (block,), is_call=True)
+
+
+def result(number: int, *, name: str = "Read") -> AgentMessage:
+    lines = [f"line_{number}_{line} = compute_value({number * 1000 + line})" for line in range(80)]
+    return AgentMessage(MessageRole.TOOL, (ContentBlock(BlockKind.TOOL_RESULT, "\n".join(lines), f"c{number}", name),))
+
+
+def session(calls: int, **options: object) -> AgentSchedule:
+    schedule = AgentSchedule(PRICES["anthropic-5m"], resident_tokens=2000, params=replace(EAGER, **options))  # type: ignore[arg-type]
+    schedule.add(AgentMessage(MessageRole.USER, (ContentBlock(BlockKind.TEXT, "Mend the files."),)))
+    for number in range(calls):
+        schedule.plan(postpones=True, explains=False)
+        schedule.add(call(number))
+        schedule.add(result(number))
+    return schedule
+
+
+def test_a_bill_without_a_request_and_one_of_nothing_are_passed_over() -> None:
+    schedule = AgentSchedule(PRICES["anthropic-5m"])
+    schedule.heard(Usage(plain_tokens=1000))
+    assert schedule.pager.ledger.saved == 0
+    schedule.add(AgentMessage(MessageRole.USER, (ContentBlock(BlockKind.TEXT, "Go."),)))
+    schedule.plan()
+    schedule.heard(Usage())
+    assert schedule.pager.ledger.saved == 0
+
+
+def test_a_bill_dearer_than_expected_is_a_loss_and_counts_once() -> None:
+    schedule = session(3)
+    plan = schedule.plan()
+    before = schedule.pager.ledger.saved
+    for _ in range(2):
+        schedule.heard(Usage(plain_tokens=0, written_tokens=plan.prompt_tokens))
+    assert schedule.pager.ledger.saved < before
+    assert schedule.pager.ledger.saved > before - 2 * plan.prompt_tokens
+
+
+def test_a_provider_that_names_no_writes_bills_them_as_plain_tokens() -> None:
+    with_writes, without = session(3), session(3)
+    for schedule, usage in (
+        (with_writes, Usage(read_tokens=100, written_tokens=500)),
+        (without, Usage(read_tokens=100, plain_tokens=500)),
+    ):
+        schedule.plan()
+        schedule.heard(usage)
+    assert with_writes.pager.ledger.saved == without.pager.ledger.saved
+
+
+def test_what_can_wait_is_decided_between_two_calls() -> None:
+    schedule = session(12)
+    assert schedule.pager.rewrites == []
+    for _ in range(2):
+        schedule.look_ahead()
+        schedule.plan(explains=False)
+        schedule.add(call(90 + schedule.log.calls))
+    assert len(schedule.pager.rewrites) == 1
+    assert schedule.pager.rewrites[0].call in (13, 14)
+
+
+def test_a_change_inside_a_block_costs_the_block_where_the_cache_holds_whole_ones() -> None:
+    fine, whole = session(12), session(12, whole_blocks=True)
+    for schedule in (fine, whole):
+        for _ in range(4):
+            schedule.look_ahead()
+            schedule.plan()
+            schedule.add(call(90 + schedule.log.calls))
+    assert fine.pager.rewrites
+    assert whole.pager.rewrites
+
+
+def test_pages_that_a_tool_gives_are_counted_and_not_brought_again() -> None:
+    schedule = session(12)
+    for _ in range(2):
+        schedule.look_ahead()
+        schedule.plan()
+        schedule.add(call(90 + schedule.log.calls))
+    assert schedule.pager.rewrites
+    faults = schedule.add(call(200, name="cgk_expand", arguments='{"handle": "p2"}'), is_served=True)
+    before = schedule.pager.window.tokens
+    assert [fault.handle for fault in faults] == ["p2"]
+    plan = schedule.plan()
+    assert plan.faults_since_rewrite == len(faults[0].pieces) > 0
+    assert schedule.pager.window.tokens <= before
+    assert not any(entry.form == "recalled" for entry in plan.entries)
+
+
+def test_a_cache_that_is_known_to_be_cold_is_no_matter_of_time() -> None:
+    schedule = session(12)
+    plan = schedule.plan(is_cold=True, explains=False)
+    assert plan.rewrite == "cold"
+    assert plan.entries == ()
