@@ -140,13 +140,6 @@ class _OpenCall:
     """Whether what was planned goes out, and not the client's own bytes in its place."""
 
 
-@dataclass(slots=True)
-class _Figures:
-    """Sums over all sessions, for the metrics."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-
-
 class SessionPlanner:
     """See `gateway.port.Planner`."""
 
@@ -158,7 +151,8 @@ class SessionPlanner:
         """Conversations that were answered, and whose next request has not been thought of."""
         self._newest: OrderedDict[tuple[str, str], WireRequest] = OrderedDict()
         """Of each credential and session that a header names."""
-        self._figures = _Figures()
+        self._counts: Counter[str] = Counter()
+        """Requests that could not be read, and edits that would not have been valid."""
         self._archive: Archive | None = None
         self._standing: StandingReader | None = None
         if settings.store:
@@ -172,7 +166,7 @@ class SessionPlanner:
         try:
             request = decode_request(api, call.body, self._like(call))
         except WireFormatError:
-            self._figures.counts["unreadable"] += 1
+            self._counts["unreadable"] += 1
             return PlanReply(call.call_id, None, _BYPASS)
         if request.has_server_history or not request.turns or _has_giant(request):
             return PlanReply(call.call_id, None, _UNCHANGED)
@@ -228,7 +222,7 @@ class SessionPlanner:
             for branches in self._branches.values()
             for branch in branches
         ]
-        told: dict[str, Any] = {"sessions": sessions, "is_idle": not self._due, "counts": dict(self._figures.counts)}
+        told: dict[str, Any] = {"sessions": sessions, "is_idle": not self._due, "counts": dict(self._counts)}
         if self._archive is not None:
             archive = self._archive
             told["archive"] = {"dropped": archive.dropped, "faults": archive.faults, "last_fault": archive.last_fault}
@@ -354,11 +348,11 @@ class SessionPlanner:
         try:
             body = encode_request(request, edits)
         except WireFormatError:
-            self._figures.counts["invalid"] += 1
+            self._counts["invalid"] += 1
             return None
         faults = find_violations(request.api, json.loads(body))
         if faults and set(faults) - set(find_violations(request.api, json.loads(request.source))):
-            self._figures.counts["invalid"] += 1
+            self._counts["invalid"] += 1
             return None
         return body
 
