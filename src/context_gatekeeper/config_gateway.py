@@ -91,6 +91,8 @@ class GatewayConfig:
     plan_seconds: float = 0.25
     """Deadline of all our work on a body of up to 1 MB."""
     plan_large_seconds: float = 1.0
+    repair_seconds: float = 10.0
+    """How long a refusal is held back for another plan, where an edited conversation is refused."""
     answer_seconds: float = 20.0
     """A planner that says nothing for so long is started again."""
     restart_seconds: float = 0.1

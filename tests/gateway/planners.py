@@ -16,6 +16,7 @@ from typing import Any
 from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
 
 OLD, NEW = b"long old text", b"[page 1]"
+THOUGHT = b"a thought"
 FAULTS = ("raise", "sleep", "junk", "memory", "killed")
 
 
@@ -23,7 +24,8 @@ class MarkingPlanner:
     """Replaces a text by a shorter one; writes down what it hears.
 
     Settings: ``journal`` names a file that gets a line of JSON for each call and answer; ``fault`` is what happens
-    to a call whose body holds ``fault_mark`` (every call without that setting).
+    to a call whose body holds ``fault_mark`` (every call without that setting), ``repair_fault`` to a refused one.
+    ``repairs`` is whether it knows what to send instead: the request without `THOUGHT`.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -46,6 +48,12 @@ class MarkingPlanner:
             return PlanReply(call.call_id, None, "unchanged", {"prompt_tokens": 7})
         figures = {"prompt_tokens": 5, "append_only_tokens": 9, "saved_units": 1.5, "session": "secret-session"}
         return PlanReply(call.call_id, call.body.replace(OLD, NEW), "shadow" if call.shadow else "plan", figures)
+
+    def repair(self, call: GatewayCall, *, was_edited: bool) -> PlanReply:
+        self._note("repair", {"call_id": call.call_id, "was_edited": was_edited})
+        misbehave(self.settings.get("repair_fault", ""))
+        body = call.body.replace(THOUGHT, b"") if self.settings.get("repairs", True) else None
+        return PlanReply(call.call_id, body, "plan", {"prompt_tokens": 3})
 
     has_idle_work = False
 

@@ -190,7 +190,7 @@ def test_thinking_that_answers_the_clients_own_bytes_leaves_once_something_is_ed
         planned = session.plan(messages(*first, model=BINDING_MODEL), now=0.0)
         assert planned.edits
         if is_bypassed:
-            session.bypassed(planned)
+            session.bypassed(messages(*first, model=BINDING_MODEL), planned)
         later = messages(*second, model=BINDING_MODEL)
         assert thoughts(later, session.plan(later, now=1.0).edits) == (not is_bypassed)
 
@@ -321,7 +321,7 @@ def test_what_comes_after_the_next_request_was_planned_is_too_late() -> None:
     session.plan(messages(("user", "Go."), ("assistant", "Yes."), ("user", "On.")), now=1.0)
     spent = session.schedule.pager.ledger.spent
     session.heard(Usage(plain_tokens=100_000), first)
-    session.bypassed(first)
+    session.bypassed(messages(("user", "Go.")), first)
     assert session.schedule.pager.ledger.spent == spent
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from context_gatekeeper.agent_pool import AgentPool
-from context_gatekeeper.engine.pager_params import PagerParams
-from context_gatekeeper.errors import ConfigError, WireFormatError
-from context_gatekeeper.gateway import planning
-from context_gatekeeper.gateway.live_session import LiveSession
-from context_gatekeeper.gateway.planning import PlannerSettings, SessionPlanner, make_planner
+from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.gateway.live_session import LiveSession, PlannedRequest
+from context_gatekeeper.gateway.planner_settings import PlannerSettings
+from context_gatekeeper.gateway.planning import SessionPlanner, make_planner
 from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
-from context_gatekeeper.wire.records import WireApi
+from context_gatekeeper.wire.records import PartKey, RequestEdits, WireApi, WireRequest
 from tests.gateway.histories import OLDER_MODEL, Growth, Size, grow
 from tests.gateway.request_checks import faults_of, sent_blocks
 from tests.gateway.test_rendering import EAGER
@@ -27,17 +27,11 @@ ROUTES = {WireApi.MESSAGES: "messages", WireApi.CHAT: "chat", WireApi.RESPONSES:
 HEADERS = {"session-id": "s-1"}
 
 
-@pytest.fixture(autouse=True)
-def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    policies: dict[str, PagerParams] = {**planning.POLICIES, "eager": EAGER}
-    monkeypatch.setattr(planning, "POLICIES", policies)
-
-
 class Client:
     """Asks one planner, and lets it hear answers."""
 
     def __init__(self, planner: SessionPlanner | None = None, **settings: Any) -> None:
-        self.planner = planner or SessionPlanner(PlannerSettings(policy="eager", **settings))
+        self.planner = planner or SessionPlanner(PlannerSettings(params=EAGER, **settings))
         self.calls = 0
 
     def ask(self, body: bytes, route: str = "messages", **fields: Any) -> PlanReply:
@@ -58,7 +52,7 @@ class Client:
         return list(self.planner.status()["sessions"])
 
 
-def talk(*texts: str, **members: Any) -> bytes:
+def talk(*texts: Any, **members: Any) -> bytes:
     told = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
     return json.dumps({"model": OLDER_MODEL, "messages": told, **members}).encode()
 
@@ -186,34 +180,54 @@ def test_tokens_are_counted_of_what_would_be_sent() -> None:
     assert counted.note == "plan"
 
 
-def test_a_plan_that_its_api_would_refuse_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    growth, client = a_growth(), Client()
-    found = iter([["broken"], [], *[[]] * 99])
-    monkeypatch.setattr(planning, "find_violations", lambda *_: next(found))
-    reply = client.ask(growth.raw(len(growth.requests) - 1))
+class OddSession(LiveSession):
+    """Answers a second plan with edits that cannot be sent, or not at all."""
+
+    def __init__(self, *args: Any, edits: RequestEdits | None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._odd = edits
+
+    def plan(self, request: WireRequest, *, now: float) -> PlannedRequest:
+        planned = super().plan(request, now=now)
+        if self.calls == 1:
+            return planned
+        if self._odd is None:
+            raise ZeroDivisionError
+        return planned._replace(edits=self._odd)
+
+
+def odd_client(edits: RequestEdits | None) -> Client:
+    client = Client(SessionPlanner(PlannerSettings(params=EAGER), partial(OddSession, edits=edits)))
+    client.ask(PAIR_BEGIN)
+    return client
+
+
+USE = {"type": "tool_use", "id": "t", "name": "Read", "input": {"path": "/a"}}
+GAVE = {"type": "tool_result", "tool_use_id": "t", "content": "text"}
+PAIR_BEGIN = talk("Go.")
+PAIR = talk("Go.", [USE], [GAVE])
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        pytest.param(RequestEdits(dropped=frozenset({PartKey(1, 0)})), id="a result without its call"),
+        pytest.param(RequestEdits(texts={PartKey(9, 9): "x"}), id="a part that is not there"),
+    ],
+)
+def test_a_plan_that_its_api_would_refuse_or_that_cannot_be_written_is_not_sent(edits: RequestEdits) -> None:
+    client = odd_client(edits)
+    reply = client.ask(PAIR)
     assert (reply.body, reply.note) == (None, "unchanged")
     assert client.planner.status()["counts"] == {"invalid": 1}
 
 
-def test_edits_that_cannot_be_made_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> bytes:
-        raise WireFormatError("the edits", "no message would be left", "send it as it came")
-
-    monkeypatch.setattr(planning, "encode_request", refuse)
-    growth, client = a_growth(), Client()
-    assert client.ask(growth.raw(len(growth.requests) - 1)).body is None
-    assert client.planner.status()["counts"] == {"invalid": 1}
-
-
-def test_a_session_that_broke_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    client = Client()
-    client.ask(talk("Go."))
-    with monkeypatch.context() as broken:
-        broken.setattr(LiveSession, "plan", lambda *_, **__: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            client.ask(talk("Go.", "Yes.", "On."))
+def test_a_session_that_broke_is_begun_anew() -> None:
+    client = odd_client(None)
+    with pytest.raises(ZeroDivisionError):
+        client.ask(PAIR)
     assert client.sessions() == []
-    assert client.ask(talk("Go.", "Yes.", "On.")).note in ("plan", "unchanged")
+    assert client.ask(PAIR).note in ("plan", "unchanged")
     assert client.sessions()[0]["calls"] == 1
 
 
@@ -256,23 +270,24 @@ def test_what_was_not_sent_as_planned_is_not_billed() -> None:
     assert client.sessions()[0]["saved_units"] == 0
 
 
-def test_a_session_whose_ledger_is_negative_is_append_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_whose_ledger_is_negative_is_append_only_until_it_has_come_in_again() -> None:
     """Bills dearer than planned eat what was saved: nothing is rewritten until it has come in again."""
-    monkeypatch.setattr(planning, "POLICIES", {"eager": replace(EAGER, overdraft=0.0)})
-    growth, client = grow(WireApi.MESSAGES, 2, Size((24, 25), (200, 1500)), model=OLDER_MODEL), Client()
-    in_debt = out_of_debt = 0
+    strict = SessionPlanner(PlannerSettings(params=replace(EAGER, overdraft=0.0)))
+    growth, client = grow(WireApi.MESSAGES, 2, Size((60, 62), (200, 1500)), model=OLDER_MODEL), Client(strict)
+    in_debt, epochs_in_debt, saved, epochs = 0, 0, 0, 0
     for number in range(len(growth.requests)):
-        before = client.sessions()[0] if number else {"saved_units": 0, "epochs": 0}
+        is_in_debt = saved < 0
         reply = client.ask(growth.raw(number), now=20.0 * number)
-        after = client.sessions()[0]["epochs"]
         client.hear(usage(WireApi.MESSAGES, reply.figures["prompt_tokens"]) if 2 <= number < 8 else b"{}")
-        if before["saved_units"] < 0:
+        [session] = client.sessions()
+        if is_in_debt and session["saved_units"] < 0:
             in_debt += 1
-            assert after == before["epochs"], number
-            assert client.sessions()[0]["epochs"] == after or client.sessions()[0]["saved_units"] >= 0
-        elif in_debt:
-            out_of_debt += after > before["epochs"]
+            assert session["epochs"] == epochs, number
+            epochs_in_debt = session["epochs"]
+        saved, epochs = session["saved_units"], session["epochs"]
     assert in_debt
+    assert saved > 0
+    assert epochs > epochs_in_debt
 
 
 def test_a_gateway_that_starts_in_the_middle_plans_from_the_request_alone() -> None:
@@ -297,8 +312,8 @@ def test_a_gateway_that_starts_in_the_middle_plans_from_the_request_alone() -> N
 def test_prices_are_the_upstreams_else_the_providers(prices: str, marks: Any, api: str, expected: str) -> None:
     client = Client()
     client.ask(talk("Go.", **({"cache_control": marks} if marks else {})), api, prices=prices)
-    [branches] = client.planner._branches.values()  # noqa: SLF001 - what a session reckons with is told nowhere
-    assert branches[0].session.prices.name == expected
+    [conversation] = client.planner._conversations  # noqa: SLF001 - what a session reckons with is told nowhere
+    assert conversation.session.prices.name == expected
 
 
 def test_settings_are_read_and_unknown_ones_left_to_others() -> None:
@@ -341,9 +356,8 @@ def test_the_planner_logs_nothing(caplog: pytest.LogCaptureFixture, capfd: pytes
     assert capfd.readouterr() == ("", "")
 
 
-def test_calls_that_are_never_answered_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "_MOST_OPEN_CALLS", 2)
-    client = Client()
+def test_calls_that_are_never_answered_are_forgotten() -> None:
+    client = Client(most_open_calls=2)
     for number in range(4):
         client.ask(talk(f"Go {number}."), headers={"session-id": f"{number}"})
     assert list(client.planner._open) == [3, 4]  # noqa: SLF001 - a bound of memory

@@ -8,7 +8,8 @@ import pytest
 
 from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.gateway.live_session import LiveSession
-from context_gatekeeper.gateway.planning import MOST_BLOCK_CHARS, PlannerSettings, SessionPlanner
+from context_gatekeeper.gateway.planner_settings import PlannerSettings
+from context_gatekeeper.gateway.planning import SessionPlanner
 from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
 from context_gatekeeper.gateway.warm_up import warm_up
 from context_gatekeeper.wire import decode_request
@@ -62,15 +63,26 @@ def test_after_two_late_plans_the_conversation_rests_until_plans_are_in_time_aga
     assert [number for number in edited(replies) if number > late + 20]
 
 
-def test_a_conversation_whose_thinking_is_bound_is_left_alone_unless_the_settings_say_so() -> None:
-    left = walk(talk(NEWEST_MODEL), SessionPlanner(PlannerSettings()))
+LEFT = PlannerSettings(edits_bound_thinking=False)
+
+
+def test_a_conversation_whose_thinking_is_bound_is_edited_unless_the_settings_say_no() -> None:
+    left = walk(talk(NEWEST_MODEL), SessionPlanner(LEFT))
     assert edited(left) == []
     assert left[-1].figures["prompt_tokens"] > 0  # planned all the same, for the report
-    assert edited(walk(talk(NEWEST_MODEL), SessionPlanner(PlannerSettings(edits_bound_thinking=True))))
+    assert edited(walk(talk(NEWEST_MODEL), SessionPlanner(PlannerSettings())))
+
+
+def test_an_edited_conversation_whose_thinking_is_bound_does_not_rest() -> None:
+    """The client's own bytes would be refused each time."""
+    in_time = edited(walk(talk(NEWEST_MODEL), SessionPlanner(PlannerSettings())))
+    late = in_time[1]
+    replies = walk(talk(NEWEST_MODEL), SessionPlanner(PlannerSettings()), frozenset({late, late + 1}))
+    assert set(range(late + 2, late + 10)) <= set(edited(replies))
 
 
 def test_tokens_of_a_conversation_that_is_left_alone_are_counted_as_it_came() -> None:
-    planner, growth = SessionPlanner(PlannerSettings()), talk(NEWEST_MODEL)
+    planner, growth = SessionPlanner(LEFT), talk(NEWEST_MODEL)
     walk(growth, planner)
     call = GatewayCall(99, "count_tokens", "u", "anthropic-5m", "c", {}, 2000.0, growth.raw(len(growth.requests) - 1))
     assert planner.plan(call).body is None
@@ -86,8 +98,8 @@ def test_a_decision_that_nobody_had_time_for_is_made_while_one_waits() -> None:
 
 
 def test_a_conversation_with_a_giant_text_goes_on_as_it_came() -> None:
-    planner = SessionPlanner(PlannerSettings())
-    for length, sessions in ((MOST_BLOCK_CHARS + 1, 0), (1000, 1)):
+    planner = SessionPlanner(PlannerSettings(most_block_chars=5000))
+    for length, sessions in ((5001, 0), (1000, 1)):
         body = {"model": OLDER_MODEL, "messages": [{"role": "user", "content": "x" * length}]}
         call = GatewayCall(length, "messages", "u", "", "c", {}, 0.0, json.dumps(body).encode())
         assert planner.plan(call).note == "unchanged"
@@ -95,7 +107,7 @@ def test_a_conversation_with_a_giant_text_goes_on_as_it_came() -> None:
 
 
 def test_savings_are_told_once_and_only_of_what_was_sent() -> None:
-    planner, left = SessionPlanner(PlannerSettings()), SessionPlanner(PlannerSettings())
+    planner, left = SessionPlanner(PlannerSettings()), SessionPlanner(LEFT)
     replies = walk(talk(OLDER_MODEL), planner)
     (told,) = planner.status()["sessions"]
     assert told["saved_units"] == told["would_save_units"] != 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from context_gatekeeper.core.economics import PriceProfile
 from context_gatekeeper.core.recalled_text import neutralise
@@ -23,7 +23,7 @@ from context_gatekeeper.gateway.breakpoints import Layout, layout_of, place_mark
 from context_gatekeeper.gateway.rendering import WindowRenderer
 from context_gatekeeper.types import AgentMessage, BlockKind, MessageRole, Usage
 from context_gatekeeper.wire.models import binds_whole_prefix
-from context_gatekeeper.wire.records import PartKey, RequestEdits, WireRequest
+from context_gatekeeper.wire.records import PartKey, RequestEdits, WireRequest, WireTurn
 
 __all__ = ["LiveSession", "PlannedRequest", "resident_tokens"]
 
@@ -64,8 +64,13 @@ class _Sent:
     edits: RequestEdits = field(default_factory=RequestEdits)
     """Without breakpoints."""
     planned: PlannedRequest | None = None
-    was_bypassed: bool = False
-    """Whether the client's own bytes were sent in its place."""
+    own_layout: Layout | None = None
+    """Where the client's own bytes were sent in its place, theirs."""
+
+    @property
+    def provider_layout(self) -> Layout:
+        """Blocks that the provider got."""
+        return self.layout if self.own_layout is None else self.own_layout
 
 
 class LiveSession:
@@ -121,8 +126,11 @@ class LiveSession:
             expand_command=expand_command,
         )
         self._sent = _Sent()
+        self._known: tuple[bytes, ...] = ()
+        """Fingerprints of the newest request's messages; it may not be planned yet."""
         self._undecided = 0
         """Requests planned since `look_ahead` was called."""
+        self._is_read_later = False
         self._calibration = Calibration()
         self._growth = _Growth()
 
@@ -135,7 +143,7 @@ class LiveSession:
     def known_messages(self, request: WireRequest) -> int:
         """How many messages the request has in common with what is known, from the first on."""
         common = 0
-        for message, known in zip(request.messages, self._sent.fingerprints, strict=False):
+        for message, known in zip(request.messages, self._known, strict=False):
             if message.fingerprint != known:
                 break
             common += 1
@@ -143,7 +151,31 @@ class LiveSession:
 
     def goes_on(self, request: WireRequest) -> bool:
         """Whether the request holds all that is known, and perhaps more."""
-        return self.known_messages(request) == len(self._sent.fingerprints)
+        return self.known_messages(request) == len(self._known)
+
+    def unread_chars(self, request: WireRequest) -> int:
+        """Characters of a request that goes on which are not taken in."""
+        return sum(len(block.text) for turn in request.turns[self._turns :] for block in turn.message.blocks)
+
+    def begin_reading(self, request: WireRequest) -> None:
+        """Say that the client's own bytes were sent for a request that goes on, and that it is read piece by piece."""
+        self._known = _fingerprints(request)
+        self._is_read_later = True
+
+    def read(self, request: WireRequest, most_chars: int) -> bool:
+        """Take in some turns of the request that is being read.
+
+        Args:
+            request: of `begin_reading`.
+            most_chars: after so many characters it ends; one turn is always taken in.
+
+        Returns:
+            Whether all of it is taken in: it can be planned then, for the sake of what comes behind it.
+        """
+        chars = 0
+        while self._turns < len(request.turns) and chars < most_chars:
+            chars += self._take_in_turn(request.turns[self._turns])
+        return self._turns == len(request.turns)
 
     def plan(self, request: WireRequest, *, now: float) -> PlannedRequest:
         """Take in what is new in a request that goes on, and decide what is sent.
@@ -155,8 +187,10 @@ class LiveSession:
         sent = self._sent
         if sent.planned is not None and len(request.messages) == len(sent.fingerprints):
             return self._planned_again(request, sent.planned)
-        is_resumed = not self.calls and any(turn.message.is_call for turn in request.turns)
-        self._take_in(request)
+        # What was sent as it came while it was read is in the provider's cache: nothing is cold then.
+        is_resumed = not (self.calls or self._is_read_later) and any(turn.message.is_call for turn in request.turns)
+        for turn in request.turns[self._turns :]:
+            self._take_in_turn(turn)
         postpones = self._undecided < _MOST_UNDECIDED
         self._undecided += 1
         plan = self.schedule.plan(now=now, is_cold=is_resumed, postpones=postpones, explains=False)
@@ -170,23 +204,40 @@ class LiveSession:
             self._renderer.unbound |= unbound
             edits = self._renderer.render(request, entries)
             layout = layout_of(request, edits)
-        common = _common(layout, sent.layout)
-        is_rewrite = common < len(sent.layout)
+        common = _common(layout, sent.provider_layout)
+        is_rewrite = common < len(sent.provider_layout)
         planned = PlannedRequest(place_marks(request, edits, layout, common), plan, is_rewrite)
         self.calls += 1
         self.rewrites += is_rewrite
-        fingerprints = tuple(message.fingerprint for message in request.messages)
-        self._sent = _Sent(fingerprints, layout, common, edits, planned)
+        self._known = _fingerprints(request)
+        self._sent = _Sent(self._known, layout, common, edits, planned)
+        return planned
+
+    def without_thinking(self, request: WireRequest) -> PlannedRequest:
+        """The newest request once more, without any thinking: the provider found that it belongs to another prefix.
+
+        Args:
+            request: planned before. What leaves here stays away from those that follow.
+        """
+        sent = self._sent
+        planned = cast("PlannedRequest", sent.planned)
+        self._renderer.unbound |= _thinking(request)
+        edits = self._renderer.render(request, self.schedule.pager.window.entries)
+        layout = layout_of(request, edits)
+        common = _common(layout, sent.provider_layout)
+        planned = PlannedRequest(place_marks(request, edits, layout, common), planned.plan, is_rewrite=True)
+        self.rewrites += 1
+        self._sent = _Sent(sent.fingerprints, layout, common, edits, planned)
         return planned
 
     def preview(self) -> RequestEdits:
         """The edits of what is known, without breakpoints: a longer request gets them too; for counting tokens."""
         return self._sent.edits
 
-    def bypassed(self, planned: PlannedRequest) -> None:
+    def bypassed(self, request: WireRequest, planned: PlannedRequest) -> None:
         """Note that the client's own bytes were sent in place of what was planned, where that is the newest."""
         if self._is_newest(planned):
-            self._sent.was_bypassed = True
+            self._sent.own_layout = layout_of(request, RequestEdits())
 
     def look_ahead(self) -> None:
         """Decide about the next request's window while nobody waits for it."""
@@ -225,36 +276,43 @@ class LiveSession:
         return planned if edits == planned.edits else planned._replace(edits=edits)
 
     def _unbound(self, request: WireRequest, edits: RequestEdits, layout: Layout) -> set[PartKey]:
-        """Thinking whose signature binds a prefix that is not what is sent now.
+        """Thinking whose signature binds a prefix that is not what is sent now: all behind the first change.
 
-        That is all behind the first change; where a request went by that we did not plan, what answered it; and in
-        the first request of a conversation that began elsewhere all of it, since nobody knows what was sent then.
+        Of a conversation that began elsewhere the client's own bytes are taken for what the provider got, and so they
+        are for all that the client went on with beside us. Where that is wrong the provider says so.
         """
         if not binds_whole_prefix(request.model):
             return set()
         sent = self._sent
-        changed = {block.key for block in layout[_common(layout, sent.layout) :] if block.key is not None}
-        known = len(sent.fingerprints)
-        if sent.planned is not None and _common(layout, sent.layout) == len(sent.layout):
-            # Thinking that answers what was sent as planned is right; what the client went on with beside us is not.
-            new = [message for message in request.messages[known:] if message.role in _USERS_SIDE]
-            first = known if sent.was_bypassed else (new[0].number if new else len(request.messages))
+        before = layout_of(request, RequestEdits()) if sent.planned is None else sent.provider_layout
+        common = _common(layout, before)
+        changed = {block.key for block in layout[common:] if block.key is not None}
+        if sent.planned is not None and common == len(before):
+            # Thinking that answers what was sent last is right; what the client went on with beside us is not.
+            new = [m.number for m in request.messages[len(sent.fingerprints) :] if m.role in _USERS_SIDE]
+            first = new[0] if new else len(request.messages)
             changed = {key for key in changed if key.message >= first} if edits else set()
-        thinking = {
-            part.key for message in request.messages for part in message.parts if part.block.kind is BlockKind.THINKING
-        }
-        return thinking & changed
+        return _thinking(request) & changed
 
-    def _take_in(self, request: WireRequest) -> None:
-        for turn in request.turns[self._turns :]:
-            self.schedule.add(turn.message, is_served=_asks_for_pages(turn.message, self._expand_command))
-            self._keys += turn.keys
-        self._turns = len(request.turns)
+    def _take_in_turn(self, turn: WireTurn) -> int:
+        """Add a turn to the schedule; return its characters."""
+        self.schedule.add(turn.message, is_served=_asks_for_pages(turn.message, self._expand_command))
+        self._keys += turn.keys
+        self._turns += 1
+        return sum(len(block.text) for block in turn.message.blocks)
 
 
 def resident_tokens(request: WireRequest) -> int:
     """Tokens of system texts and tools by the estimate."""
     return estimate_tokens(request.system_text) + estimate_tokens(request.tools_text)
+
+
+def _fingerprints(request: WireRequest) -> tuple[bytes, ...]:
+    return tuple(message.fingerprint for message in request.messages)
+
+
+def _thinking(request: WireRequest) -> set[PartKey]:
+    return {part.key for message in request.messages for part in message.parts if part.block.kind is BlockKind.THINKING}
 
 
 def _asks_for_pages(message: AgentMessage, command: str) -> bool:

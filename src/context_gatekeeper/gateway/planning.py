@@ -6,27 +6,21 @@ Whatever it cannot read, or could only send in a form that its API refuses, goes
 from __future__ import annotations
 
 import json
-import secrets
 import shlex
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 from context_gatekeeper.core.economics import PRICES, PriceProfile
-from context_gatekeeper.engine.pager_params import OURS, OURS_CAREFUL, OURS_FRUGAL, PagerParams
-from context_gatekeeper.errors import ConfigError, WireFormatError
+from context_gatekeeper.errors import WireFormatError
 from context_gatekeeper.gateway.archive import STORE_SETTINGS, Archive, Archived, open_pool
-from context_gatekeeper.gateway.identity import (
-    SessionKey,
-    history_digest,
-    named_session,
-    opening_digest,
-    session_key,
-    working_folder,
-)
+from context_gatekeeper.gateway.conversations import Conversation, Conversations
+from context_gatekeeper.gateway.identity import SessionKey, named_session, session_key, working_folder
 from context_gatekeeper.gateway.live_session import LiveSession, PlannedRequest, resident_tokens
+from context_gatekeeper.gateway.planner_settings import PlannerSettings
 from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
 from context_gatekeeper.gateway.standing import Standing, StandingReader
 from context_gatekeeper.gateway.warm_up import warm_up
@@ -35,10 +29,8 @@ from context_gatekeeper.wire.answers import read_answer
 from context_gatekeeper.wire.pairing import find_violations
 from context_gatekeeper.wire.records import RequestEdits, WireApi, WireRequest
 
-__all__ = ["MOST_BLOCK_CHARS", "POLICIES", "PlannerSettings", "SessionPlanner", "make_planner"]
+__all__ = ["SessionPlanner", "make_planner"]
 
-POLICIES: Mapping[str, PagerParams] = {"ours": OURS, "frugal": OURS_FRUGAL, "careful": OURS_CAREFUL}
-"""Settings of the planner by the name in the configuration."""
 _APIS = {
     "messages": WireApi.MESSAGES,
     "count_tokens": WireApi.MESSAGES,
@@ -46,109 +38,51 @@ _APIS = {
     "responses": WireApi.RESPONSES,
 }
 _API_PRICES = {WireApi.MESSAGES: "anthropic-5m", WireApi.CHAT: "openai", WireApi.RESPONSES: "openai"}
-MOST_BLOCK_CHARS = 300_000
-"""Of one text. A conversation that holds a longer one goes on as it came: a second of planning would be spent on it."""
-_MOST_BRANCHES = 8
-"""Conversations with one key that are kept apart: sub-agents, rewinds, side questions."""
-_MOST_OPEN_CALLS = 4096
 _FINE, _NOT_FINE = 200, 300
-_NEWEST_SHARE = 0.1
-_RESTING_SHARE = (0.03, 0.15)
-"""Share of late plans below which a conversation that rests is planned again, and above which it begins to rest. One
-late plan costs what some ten edited requests save."""
+_STEP_CHARS = 40_000
+"""Read at a time while nobody waits: others may come meanwhile."""
 _BYPASS, _UNCHANGED, _PLAN, _SHADOW = "bypass", "unchanged", "plan", "shadow"
-
-
-@dataclass(frozen=True, slots=True)
-class PlannerSettings:
-    """What the gateway tells its planner at the start."""
-
-    secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
-    """From which fences are drawn; another one for each start by default."""
-    policy: str = "ours"
-    """A name of `POLICIES`."""
-    cards: bool = True
-    """Whether agents get the running task's card once something has left their window."""
-    most_sessions: int = 256
-    """Kept in memory, the newest used; one that comes back later is planned from its request alone."""
-    most_chars: int = 16_000_000
-    """Of all their newest requests together: each character takes some 30 bytes."""
-    edits_bound_thinking: bool = False
-    """Whether conversations are edited whose model binds its thinking to everything before it. Of such a one the
-    client's own bytes are refused once something was edited: a plan that comes too late would cost its thinking."""
-    store: str = ""
-    """Path of the pool's file; "" keeps no pages."""
-    expand_command: str = ""
-    """With which an agent on this machine gets a page of a session, the session's name put behind it."""
-    pool: str | None = None
-    owner: str | None = None
-    redaction: str | None = None
-    sealed_folder: str | None = None
-    """These four as `AgentPool` takes them; None for its own."""
-
-    @classmethod
-    def from_json(cls, settings: Mapping[str, Any]) -> PlannerSettings:
-        """Of the first frame; names of no field are another reader's.
-
-        Raises:
-            ConfigError: an unknown policy.
-        """
-        known = {one.name for one in fields(cls)} - {"secret"}
-        given = {name: value for name, value in settings.items() if name in known and value is not None}
-        policy = given.get("policy", "ours")
-        if policy not in POLICIES:
-            raise ConfigError(f"policy {policy!a}", "there is none of that name", f"use one of {', '.join(POLICIES)}")
-        return cls(**given)
-
-
-@dataclass(slots=True)
-class _Branch:
-    """One conversation."""
-
-    session: LiveSession
-    request: WireRequest
-    """The newest."""
-    digest: bytes = b""
-    """Of its bytes."""
-    reply: bytes | None = None
-    standing: Standing | None = None
-    """What its session was told last."""
-    is_edited: bool = False
-    """Whether a request of it was ever sent as planned, and not as the client's own bytes."""
-    saved_told: float = 0.0
-    """Net savings that its replies have reported so far."""
-    late_share: float = 0.0
-    """Of the newest answered requests, those whose plan came too late."""
-    rests: bool = False
-    """Whether the client's bytes are sent until plans are in time again: each late one sends, and writes to the cache,
-    everything that the others leave out."""
-
-    def note_time(self, *, was_late: bool) -> None:
-        """Count a plan that was in time, or not."""
-        self.late_share += _NEWEST_SHARE * (was_late - self.late_share)
-        self.rests = self.late_share > (_RESTING_SHARE[0] if self.rests else _RESTING_SHARE[1])
 
 
 @dataclass(slots=True)
 class _OpenCall:
     """A request whose answer has not come."""
 
-    branch: _Branch
+    conversation: Conversation
     request: WireRequest
-    planned: PlannedRequest
+    planned: PlannedRequest | None
+    """None while the request is not read."""
     is_sent: bool
     """Whether what was planned goes out, and not the client's own bytes in its place."""
 
 
-class SessionPlanner:
-    """See `gateway.port.Planner`."""
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """A request that went on as it came, and is read while nobody waits."""
 
-    def __init__(self, settings: PlannerSettings) -> None:
+    conversation: Conversation
+    call: GatewayCall
+    request: WireRequest
+
+
+class SessionPlanner:
+    """See `gateway.port.Planner`.
+
+    Args:
+        settings: see there.
+        make_session: makes the session of each conversation.
+    """
+
+    def __init__(self, settings: PlannerSettings, make_session: Callable[..., LiveSession] = LiveSession) -> None:
         self._settings = settings
-        self._branches: OrderedDict[SessionKey, list[_Branch]] = OrderedDict()
+        self._make_session = make_session
+        self._conversations = Conversations(
+            most_sessions=settings.most_sessions, most_chars=settings.most_chars, most_branches=settings.most_branches
+        )
         self._open: OrderedDict[int, _OpenCall] = OrderedDict()
         self._due: deque[LiveSession] = deque()
         """Conversations that were answered, and whose next request has not been thought of."""
+        self._unread: deque[_Unread] = deque()
         self._newest: OrderedDict[tuple[str, str], WireRequest] = OrderedDict()
         """Of each credential and session that a header names."""
         self._counts: Counter[str] = Counter()
@@ -162,67 +96,94 @@ class SessionPlanner:
 
     def plan(self, call: GatewayCall) -> PlanReply:
         """See `gateway.port.Planner.plan`."""
-        api = _APIS[call.route]
-        try:
-            request = decode_request(api, call.body, self._like(call))
-        except WireFormatError:
+        request = self._decoded(call)
+        if request is None:
             self._counts["unreadable"] += 1
             return PlanReply(call.call_id, None, _BYPASS)
-        if request.has_server_history or not request.turns or _has_giant(request):
+        if not self._can_be_planned(request):
             return PlanReply(call.call_id, None, _UNCHANGED)
         key = session_key(request, call.headers, call.credential)
         if call.route == "count_tokens":
             return self._preview(call, key, request)
-        return self._planned(call, key, request)
+        conversation = self._conversation(call, key, request)
+        self._forget_unread(conversation)
+        if self._is_left_unread(conversation, request):
+            return self._read_later(conversation, call, request)
+        planned = self._planned(conversation, call, key, request)
+        body = None if self._is_left_alone(conversation, request) else conversation.reply
+        self._note_sent(call, _OpenCall(conversation, request, planned, body is not None or not planned.edits), body)
+        return self._reply(call, conversation, planned, body)
+
+    def repair(self, call: GatewayCall, *, was_edited: bool) -> PlanReply:
+        """See `gateway.port.Planner.repair`."""
+        request = self._decoded(call)
+        left = PlanReply(call.call_id, None, _UNCHANGED)
+        if request is None or not self._can_be_planned(request):
+            return left
+        key = session_key(request, call.headers, call.credential)
+        if call.route == "count_tokens":
+            return left if was_edited else self._preview(call, key, request)
+        conversation = self._conversation(call, key, request)
+        self._forget_unread(conversation)
+        planned = self._planned(conversation, call, key, request)
+        if conversation.is_refused:
+            return left
+        if was_edited or conversation.reply is None:
+            planned = conversation.session.without_thinking(request)
+            conversation.reply = self._encoded(request, planned.edits)
+        self._note_sent(call, _OpenCall(conversation, request, planned, is_sent=True), conversation.reply)
+        return self._reply(call, conversation, planned, conversation.reply)
 
     def observe(self, answer: Answer) -> None:
         """See `gateway.port.Planner.observe`."""
         found = self._open.pop(answer.call_id, None)
         if found is None or not _FINE <= answer.status < _NOT_FINE:
             return
-        session = found.branch.session
-        api = found.request.api
-        read = read_answer(api, answer.content_type, answer.content)
-        if self._archive is not None:
-            body = found.request.source.encode("utf-8", "surrogatepass")
-            is_complete = answer.is_complete and read.is_complete
-            self._archive.put(
-                Archived(session.name, api, body, answer.content_type, answer.content, is_complete=is_complete)
-            )
-        found.branch.note_time(was_late=not answer.was_sent_as_planned)
+        conversation, planned = found.conversation, found.planned
+        session = conversation.session
+        read = read_answer(found.request.api, answer.content_type, answer.content)
+        self._store(found, answer, is_complete=answer.is_complete and read.is_complete)
+        conversation.is_refused = conversation.is_refused or answer.was_refused
+        if planned is None:
+            return
+        conversation.note_time(was_late=not answer.was_sent_as_planned)
         if not (found.is_sent and answer.was_sent_as_planned):
-            session.bypassed(found.planned)
+            session.bypassed(found.request, planned)
         elif read.message.usage is not None:
-            session.heard(read.message.usage, found.planned)
+            session.heard(read.message.usage, planned)
         if session not in self._due:
             self._due.append(session)
 
     @property
     def has_idle_work(self) -> bool:
         """See `gateway.port.Planner.has_idle_work`."""
-        return bool(self._due)
+        return bool(self._due or self._unread)
 
     def idle(self) -> None:
-        """See `gateway.port.Planner.idle`: a rewrite for the next request of a conversation."""
-        self._due.popleft().look_ahead()
+        """See `gateway.port.Planner.idle`: a rewrite for the next request of a conversation, or some reading."""
+        if self._due:
+            self._due.popleft().look_ahead()
+        else:
+            self._read_on(self._unread.popleft())
 
     def status(self) -> Mapping[str, Any]:
         """See `gateway.port.Planner.status`."""
         sessions = [
             {
-                "session": branch.session.name,
-                "calls": branch.session.calls,
-                "rewrites": branch.session.rewrites,
-                "epochs": len(branch.session.schedule.pager.rewrites),
-                "prompt_tokens": branch.session.schedule.pager.prompt_tokens,
-                "saved_units": round(branch.session.schedule.pager.ledger.saved) if branch.is_edited else 0,
-                "would_save_units": round(branch.session.schedule.pager.ledger.saved),
-                "append_only_units": round(branch.session.schedule.pager.ledger.append_only),
+                "session": conversation.session.name,
+                "calls": conversation.session.calls,
+                "rewrites": conversation.session.rewrites,
+                "epochs": len(conversation.session.schedule.pager.rewrites),
+                "prompt_tokens": conversation.session.schedule.pager.prompt_tokens,
+                "saved_units": (
+                    round(conversation.session.schedule.pager.ledger.saved) if conversation.is_edited else 0
+                ),
+                "would_save_units": round(conversation.session.schedule.pager.ledger.saved),
+                "append_only_units": round(conversation.session.schedule.pager.ledger.append_only),
             }
-            for branches in self._branches.values()
-            for branch in branches
+            for conversation in self._conversations
         ]
-        told: dict[str, Any] = {"sessions": sessions, "is_idle": not self._due, "counts": dict(self._counts)}
+        told: dict[str, Any] = {"sessions": sessions, "is_idle": not self.has_idle_work, "counts": dict(self._counts)}
         if self._archive is not None:
             archive = self._archive
             told["archive"] = {"dropped": archive.dropped, "faults": archive.faults, "last_fault": archive.last_fault}
@@ -235,111 +196,90 @@ class SessionPlanner:
         if self._archive is not None:
             self._archive.close()
 
-    # -- inside -----------------------------------------------------------------------------
+    # -- which conversation -----------------------------------------------------------------
 
-    def _planned(self, call: GatewayCall, key: SessionKey, request: WireRequest) -> PlanReply:
-        digest = blake2b(call.body, digest_size=16).digest()
-        branch = self._branch_of(key, request, call)
-        planned: PlannedRequest | None = None
+    def _decoded(self, call: GatewayCall) -> WireRequest | None:
+        """The request; of what stands in the newest of its session too nothing is read again."""
         try:
-            if digest != branch.digest:
-                self._tell_standing(branch, request)
-            planned = branch.session.plan(request, now=call.now)
-        finally:
-            if planned is None:
-                # Half of the request is taken in: nothing can go on from that.
-                self._branches[key].remove(branch)
-        if digest != branch.digest:
-            branch.request, branch.digest = request, digest
-            branch.reply = self._encoded(request, planned.edits)
-            self._note_newest(call, request)
-        body = None if branch.rests or self._is_left_alone(request) else branch.reply
-        is_sent = not call.shadow and (body is not None or not planned.edits)
-        branch.is_edited = branch.is_edited or (is_sent and body is not None)
-        self._remember(call.call_id, _OpenCall(branch, request, planned, is_sent))
-        return self._reply(call, branch, planned, body)
+            return decode_request(_APIS[call.route], call.body, self._newest.get(_named(call)))
+        except WireFormatError:
+            return None
 
-    def _is_left_alone(self, request: WireRequest) -> bool:
-        return binds_whole_prefix(request.model) and not self._settings.edits_bound_thinking
+    def _can_be_planned(self, request: WireRequest) -> bool:
+        return not request.has_server_history and bool(request.turns) and not self._has_giant(request)
 
-    def _note_newest(self, call: GatewayCall, request: WireRequest) -> None:
-        named = (call.credential, named_session(call.headers))
-        self._newest[named] = request
-        self._newest.move_to_end(named)
-        while len(self._newest) > self._settings.most_sessions:
-            self._newest.popitem(last=False)
+    def _has_giant(self, request: WireRequest) -> bool:
+        """Whether one text is so long that reading it would hold up every other conversation."""
+        most = self._settings.most_block_chars
+        return any(len(part.block.text) > most for message in request.messages for part in message.parts)
 
-    def _like(self, call: GatewayCall) -> WireRequest | None:
-        """A request that this one may go on: of what stands in both nothing is read again."""
-        return self._newest.get((call.credential, named_session(call.headers)))
-
-    def _preview(self, call: GatewayCall, key: SessionKey, request: WireRequest) -> PlanReply:
-        branch = self._find(key, request)
-        if branch is None:
-            return PlanReply(call.call_id, None, _UNCHANGED)
-        is_edited = not (branch.rests or self._is_left_alone(request))
-        body = self._encoded(request, branch.session.preview()) if is_edited else None
-        if call.shadow:
-            return PlanReply(call.call_id, None, _SHADOW)
-        return PlanReply(call.call_id, body, _UNCHANGED if body is None else _PLAN)
-
-    def _branch_of(self, key: SessionKey, request: WireRequest, call: GatewayCall) -> _Branch:
-        """The conversation that the request goes on, or a new one."""
-        branch = self._find(key, request)
-        if branch is None:
-            name = self._free_name(key, request)
-            branch = _Branch(self._new_session(name, request, call), request)
-            self._branches.setdefault(key, []).append(branch)
-            del self._branches[key][:-_MOST_BRANCHES]
-        else:
-            self._branches[key].remove(branch)
-            self._branches[key].append(branch)
-        self._branches.move_to_end(key)
-        self._forget_oldest()
-        return branch
-
-    def _forget_oldest(self) -> None:
-        chars = sum(len(one.request.source) for branches in self._branches.values() for one in branches)
-        while len(self._branches) > 1 and (
-            len(self._branches) > self._settings.most_sessions or chars > self._settings.most_chars
-        ):
-            _, branches = self._branches.popitem(last=False)
-            chars -= sum(len(one.request.source) for one in branches)
-
-    def _find(self, key: SessionKey, request: WireRequest) -> _Branch | None:
-        """The conversation of which the request holds most, all that is known of it; ties go to the newest."""
-        best: _Branch | None = None
-        most = -1
-        for branch in self._branches.get(key, ()):
-            known = branch.session.known_messages(request)
-            if branch.session.goes_on(request) and known >= most:
-                best, most = branch, known
-        return best
-
-    def _free_name(self, key: SessionKey, request: WireRequest) -> str:
-        """The conversation's name in the pool: another one for each branch, so that handles mean one thing in it."""
-        name = f"{key.pool_name}/{opening_digest(request)}"
-        taken = {branch.session.name for branch in self._branches.get(key, ())}
-        return name if name not in taken else f"{name}-{history_digest(request)}"
+    def _conversation(self, call: GatewayCall, key: SessionKey, request: WireRequest) -> Conversation:
+        return self._conversations.take(key, request, lambda name: self._new_session(name, request, call))
 
     def _new_session(self, name: str, request: WireRequest, call: GatewayCall) -> LiveSession:
         settings = self._settings
-        return LiveSession(
+        return self._make_session(
             name,
             _prices(request, call),
             resident_tokens=resident_tokens(request),
             secret=settings.secret,
-            params=replace(POLICIES[settings.policy], whole_blocks=request.api is WireApi.MESSAGES),
+            params=replace(settings.numbers, whole_blocks=request.api is WireApi.MESSAGES),
             working_folder=working_folder(request),
             expand_command=f"{settings.expand_command} {shlex.quote(name)}" if settings.expand_command else "",
         )
 
-    def _tell_standing(self, branch: _Branch, request: WireRequest) -> None:
+    # -- what is sent -----------------------------------------------------------------------
+
+    def _planned(
+        self, conversation: Conversation, call: GatewayCall, key: SessionKey, request: WireRequest
+    ) -> PlannedRequest:
+        """Plan a request, or find what was planned for the same bytes."""
+        digest = blake2b(call.body, digest_size=16).digest()
+        is_new = digest != conversation.digest
+        with self._kept_whole(key, conversation):
+            if is_new:
+                self._tell_standing(conversation, request)
+            planned = conversation.session.plan(request, now=call.now)
+        if is_new:
+            conversation.request, conversation.digest = request, digest
+            conversation.reply = self._encoded(request, planned.edits)
+            self._note_newest(call, request)
+        return planned
+
+    @contextmanager
+    def _kept_whole(self, key: SessionKey, conversation: Conversation) -> Iterator[None]:
+        """Forget the conversation when something is raised: with half of a request taken in nothing goes on."""
+        try:
+            yield
+        except BaseException:
+            self._conversations.remove(key, conversation)
+            raise
+
+    def _is_left_alone(self, conversation: Conversation, request: WireRequest) -> bool:
+        """Whether the client's own bytes are sent whatever was planned."""
+        is_bound = binds_whole_prefix(request.model)
+        if is_bound and not self._settings.edits_bound_thinking:
+            return True
+        # Of bound thinking that answered edited requests the client's own bytes are refused: there is no rest there.
+        rests = conversation.rests and not (is_bound and conversation.is_edited)
+        return rests or conversation.is_refused
+
+    def _tell_standing(self, conversation: Conversation, request: WireRequest) -> None:
         """Goals, pins and cards, for agents: a side question for a title needs none."""
         standing = Standing() if self._standing is None else self._standing.newest
-        if request.tools_text and branch.standing != standing:
-            branch.standing = standing
-            branch.session.set_resident(standing.goals, standing.pins, cards=self._settings.cards)
+        if request.tools_text and conversation.standing != standing:
+            conversation.standing = standing
+            conversation.session.set_resident(standing.goals, standing.pins, cards=self._settings.cards)
+
+    def _preview(self, call: GatewayCall, key: SessionKey, request: WireRequest) -> PlanReply:
+        conversation = self._conversations.find(key, request)
+        if conversation is None:
+            return PlanReply(call.call_id, None, _UNCHANGED)
+        is_edited = not self._is_left_alone(conversation, request)
+        body = self._encoded(request, conversation.session.preview()) if is_edited else None
+        if call.shadow:
+            return PlanReply(call.call_id, None, _SHADOW)
+        return PlanReply(call.call_id, body, _UNCHANGED if body is None else _PLAN)
 
     def _encoded(self, request: WireRequest, edits: RequestEdits) -> bytes | None:
         """The edited request; None where nothing changes, or where its API would refuse it and not the client's own."""
@@ -356,34 +296,84 @@ class SessionPlanner:
             return None
         return body
 
-    def _reply(self, call: GatewayCall, branch: _Branch, planned: PlannedRequest, body: bytes | None) -> PlanReply:
-        session = branch.session
-        ledger = session.schedule.pager.ledger
+    def _reply(
+        self, call: GatewayCall, conversation: Conversation, planned: PlannedRequest, body: bytes | None
+    ) -> PlanReply:
+        session = conversation.session
         figures = {
             "session": session.name,
             "prompt_tokens": planned.plan.prompt_tokens,
             "epoch": planned.plan.epoch,
             "rewrite": planned.plan.rewrite,
             "is_rewrite": planned.is_rewrite,
-            "saved_units": self._newly_saved(branch),
-            "append_only_units": round(ledger.append_only),
+            "saved_units": conversation.newly_saved(),
+            "append_only_units": round(session.schedule.pager.ledger.append_only),
         }
         if call.shadow:
             return PlanReply(call.call_id, None, _SHADOW, figures)
         return PlanReply(call.call_id, body, _UNCHANGED if body is None else _PLAN, figures)
 
-    def _newly_saved(self, branch: _Branch) -> float:
-        """What the conversation has saved since its last reply; nothing where only the client's bytes were sent."""
-        if not branch.is_edited:
-            return 0.0
-        saved = branch.session.schedule.pager.ledger.saved
-        newly, branch.saved_told = saved - branch.saved_told, saved
-        return round(newly)
+    # -- what is read while nobody waits ----------------------------------------------------
 
-    def _remember(self, call_id: int, opened: _OpenCall) -> None:
-        self._open[call_id] = opened
-        while len(self._open) > _MOST_OPEN_CALLS:
+    def _is_left_unread(self, conversation: Conversation, request: WireRequest) -> bool:
+        """Whether a request brings more than can be read while it waits.
+
+        Of an edited conversation the client's own bytes are dearer than a plan that may be late.
+        """
+        unread = conversation.session.unread_chars(request)
+        return unread > self._settings.most_unread_chars and not conversation.is_edited
+
+    def _read_later(self, conversation: Conversation, call: GatewayCall, request: WireRequest) -> PlanReply:
+        conversation.session.begin_reading(request)
+        self._unread.append(_Unread(conversation, call, request))
+        self._note_newest(call, request)
+        self._note_sent(call, _OpenCall(conversation, request, None, is_sent=False), None)
+        note = _SHADOW if call.shadow else _UNCHANGED
+        return PlanReply(call.call_id, None, note, {"session": conversation.session.name})
+
+    def _read_on(self, unread: _Unread) -> None:
+        conversation, request = unread.conversation, unread.request
+        key = session_key(request, unread.call.headers, unread.call.credential)
+        with self._kept_whole(key, conversation):
+            if not conversation.session.read(request, _STEP_CHARS):
+                self._unread.appendleft(unread)
+                return
+        planned = self._planned(conversation, unread.call, key, request)
+        conversation.session.bypassed(request, planned)
+        conversation.reply = None
+        self._due.append(conversation.session)
+
+    def _forget_unread(self, conversation: Conversation) -> None:
+        """A newer request holds all that waits to be read."""
+        if self._unread:
+            self._unread = deque(one for one in self._unread if one.conversation is not conversation)
+
+    # -- what is known of calls -------------------------------------------------------------
+
+    def _note_newest(self, call: GatewayCall, request: WireRequest) -> None:
+        named = _named(call)
+        self._newest[named] = request
+        self._newest.move_to_end(named)
+        while len(self._newest) > self._settings.most_sessions:
+            self._newest.popitem(last=False)
+
+    def _note_sent(self, call: GatewayCall, opened: _OpenCall, body: bytes | None) -> None:
+        if call.shadow:
+            opened.is_sent = False
+        conversation = opened.conversation
+        conversation.is_edited = conversation.is_edited or (opened.is_sent and body is not None)
+        self._open[call.call_id] = opened
+        while len(self._open) > self._settings.most_open_calls:
             self._open.popitem(last=False)
+
+    def _store(self, opened: _OpenCall, answer: Answer, *, is_complete: bool) -> None:
+        if self._archive is not None:
+            request = opened.request
+            body = request.source.encode("utf-8", "surrogatepass")
+            name = opened.conversation.session.name
+            self._archive.put(
+                Archived(name, request.api, body, answer.content_type, answer.content, is_complete=is_complete)
+            )
 
 
 def make_planner(settings: Mapping[str, Any]) -> SessionPlanner:
@@ -400,9 +390,9 @@ def make_planner(settings: Mapping[str, Any]) -> SessionPlanner:
     return SessionPlanner(chosen)
 
 
-def _has_giant(request: WireRequest) -> bool:
-    """Whether one text is so long that reading it would hold up every other conversation."""
-    return any(len(part.block.text) > MOST_BLOCK_CHARS for message in request.messages for part in message.parts)
+def _named(call: GatewayCall) -> tuple[str, str]:
+    """Credential, and the session that a header names."""
+    return call.credential, named_session(call.headers)
 
 
 def _prices(request: WireRequest, call: GatewayCall) -> PriceProfile:

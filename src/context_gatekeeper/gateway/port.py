@@ -58,7 +58,9 @@ class Answer:
     is_complete: bool
     """Whether the stream ended the way its API ends it; False when it broke off or the client left."""
     was_sent_as_planned: bool
-    """False when the client's own bytes were sent because the plan came too late."""
+    """False when the client's own bytes were sent because the plan came too late, or was refused."""
+    was_refused: bool = False
+    """Whether the provider refused what was planned, and then got the client's own bytes."""
 
 
 class Planner(Protocol):
@@ -66,6 +68,18 @@ class Planner(Protocol):
 
     def plan(self, call: GatewayCall) -> PlanReply:
         """Decide one call. May raise: the client's bytes are sent then."""
+        ...
+
+    def repair(self, call: GatewayCall, *, was_edited: bool) -> PlanReply:
+        """Say what may be sent in place of a request whose thinking the provider found to be another's. May raise.
+
+        Args:
+            call: the request as the client sent it; perhaps its plan came too late, or it was never planned.
+            was_edited: whether what was planned was refused, and not the client's own bytes.
+
+        Returns:
+            A reply whose body is sent once; None there leaves the client's own bytes.
+        """
         ...
 
     def observe(self, answer: Answer) -> None:

@@ -40,6 +40,8 @@ Frame = tuple[dict[str, Any], bytes]
 FRAME_LENGTHS = struct.Struct(">II")
 _CALL_FIELDS = tuple(entry.name for entry in fields(GatewayCall) if entry.name not in ("headers", "body"))
 _NOTES = frozenset(("plan", "unchanged", "shadow", "bypass"))
+_URGENT = frozenset(("plan", "repair"))
+"""Frames that a client waits for."""
 
 
 def pack_frame(header: Mapping[str, Any], body: bytes = b"") -> list[bytes]:
@@ -157,7 +159,7 @@ class _Inbox:
             with self._changed:
                 if frame is None:
                     self._has_ended = True
-                elif frame[0].get("kind") == "plan":
+                elif frame[0].get("kind") in _URGENT:
                     self._urgent.append(frame)
                 else:
                     self._others.append(frame)
@@ -180,12 +182,21 @@ def _answer_plan(planner: Planner, header: Mapping[str, Any], body: bytes, clock
         return {"fault": "late"}, b""
     call = GatewayCall(**header["call"], body=body)
     began = clock()
-    reply = planner.plan(call)
+    answer, content = _told(call, planner.plan(call))
+    return {**answer, "seconds": clock() - began}, content
+
+
+def _answer_repair(planner: Planner, header: Mapping[str, Any], body: bytes, _clock: Callable[[], float]) -> Frame:
+    call = GatewayCall(**header["call"], body=body)
+    return _told(call, planner.repair(call, was_edited=header["was_edited"]))
+
+
+def _told(call: GatewayCall, reply: PlanReply) -> Frame:
     fault = _fault(call, reply)
     if fault:
         return {"fault": "junk", "text": fault}, b""
-    figures = {"note": reply.note, "figures": dict(reply.figures), "seconds": clock() - began}
-    return {"has_body": reply.body is not None, **figures}, reply.body or b""
+    answer = {"has_body": reply.body is not None, "note": reply.note, "figures": dict(reply.figures)}
+    return answer, reply.body or b""
 
 
 def _fault(call: GatewayCall, reply: object) -> str:
@@ -220,6 +231,7 @@ def _answer_status(planner: Planner, _header: Mapping[str, Any], _body: bytes, _
 
 _ANSWERS: Mapping[str, Callable[[Planner, Mapping[str, Any], bytes, Callable[[], float]], Frame]] = {
     "plan": _answer_plan,
+    "repair": _answer_repair,
     "observe": _answer_observe,
     "status": _answer_status,
 }

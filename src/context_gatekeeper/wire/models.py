@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["binds_whole_prefix", "min_cached_tokens"]
+__all__ = ["binds_whole_prefix", "is_about_thinking", "min_cached_tokens"]
 
 _NAMED = re.compile(r"(fable|mythos|opus|sonnet|haiku)-(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)")
 _NAMED_LATE = re.compile(r"claude-(\d{1,2})(?:[.-](\d{1,2}))?-(opus|sonnet|haiku)")
@@ -25,6 +25,7 @@ _BOUND_SINCE: Mapping[str, tuple[int, int]] = {
 }
 """First versions whose thinking is signed together with all before it. Newer ones than those known count too: a
 history that is not rewritten costs some tokens, a refused request the user's work."""
+_ABOUT_THINKING = re.compile(r"signature|thinking", re.IGNORECASE)
 _DEFAULT_MINIMUM = 1024
 _MINIMUMS: Mapping[tuple[str, int, int | None], int] = {
     ("opus", 5, None): 512,
@@ -50,6 +51,15 @@ def binds_whole_prefix(model: str) -> bool:
     """Whether the signatures of the model's thinking bind all that stands before it: an edit there is refused."""
     version = _read_version(model)
     return version is not None and (version.major, version.minor) >= _BOUND_SINCE[version.family]
+
+
+def is_about_thinking(refusal: str) -> bool:
+    """Whether an error of the provider's says that thinking belongs to another conversation, or is not its own.
+
+    Args:
+        refusal: the error's text. Services word it in their own ways; all name the thinking or its signature.
+    """
+    return _ABOUT_THINKING.search(refusal) is not None
 
 
 def min_cached_tokens(model: str) -> int:

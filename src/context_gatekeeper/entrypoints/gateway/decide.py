@@ -40,11 +40,21 @@ class Decision:
     call_id: int | None = None
     """Set when the planner was handed the call, and will hear of the answer."""
     was_in_time: bool = False
+    was_refused: bool = False
+    """Whether the provider refused what was planned, and got the client's own bytes in its place."""
+    call: GatewayCall | None = None
+    """What the planner was asked, while the request may have to be sent once more."""
+    own_body: bytes = b""
+    """The client's own bytes, for as long."""
 
     def take_body(self) -> bytes:
         """The body, which is not held here any longer."""
         body, self.body = self.body, b""
         return body
+
+    def forget_own(self) -> None:
+        """Let go what a second try would need."""
+        self.call, self.own_body = None, b""
 
 
 class Decider:
@@ -83,6 +93,19 @@ class Decider:
         self._metrics.observe_seconds("cgk_schedule_seconds", time.monotonic() - began)
         return decision
 
+    async def repair(self, decision: Decision) -> bytes | None:
+        """What may be sent in place of a request that was refused for its thinking; None for nothing else."""
+        if decision.call is None:
+            return None
+        seconds = self._config.repair_seconds
+        try:
+            reply = await self._planner.repair(decision.call, seconds, was_edited=decision.is_edited)
+        except PlannerFaultError as fault:
+            self._metrics.count("cgk_fail_open_total", where=fault.where)
+            return None
+        self._metrics.add_figures(reply.figures)
+        return reply.body
+
     def _fail_open(self, decision: Decision, where: str) -> None:
         decision.note = BYPASS
         self._metrics.count("cgk_fail_open_total", where=where)
@@ -111,6 +134,8 @@ class Decider:
             body=plain,
             shadow=wants_shadow or self._config.shadow,
         )
+        if not call.shadow:
+            decision.call, decision.own_body = call, decision.body
         try:
             reply = await self._planner.plan(call, max(seconds - (time.monotonic() - began), 0.0))
         except PlannerFaultError as fault:

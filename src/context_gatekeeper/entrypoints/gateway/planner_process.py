@@ -150,14 +150,27 @@ class PlannerProcess:
                 answer, body = await future
         except TimeoutError:
             raise PlannerFaultError("late") from None
-        if "fault" in answer:
-            raise PlannerFaultError(str(answer["fault"]))
-        return PlanReply(
-            call.call_id,
-            body if answer.get("has_body") is True else None,
-            str(answer.get("note", "")),
-            answer["figures"] if isinstance(answer.get("figures"), dict) else {},
-        )
+        return _reply(call, answer, body)
+
+    async def repair(self, call: GatewayCall, seconds: float, *, was_edited: bool) -> PlanReply:
+        """Ask what may be sent in place of a refused request; a planner that is started again is waited for.
+
+        Args:
+            call: the request.
+            seconds: the longest wait.
+            was_edited: whether what was planned was refused.
+
+        Raises:
+            PlannerFaultError: nothing came in time.
+        """
+        header = {"kind": "repair", "was_edited": was_edited, "call": call_header(call)}
+        try:
+            async with asyncio.timeout(seconds):
+                await self.wait_until_up()
+                answer, body = await self._send(header, call.body)
+        except TimeoutError:
+            raise PlannerFaultError("late") from None
+        return _reply(call, answer, body)
 
     def observe(self, answer: Answer, on_fault: Callable[[str], None]) -> None:
         """Hand an answer over without waiting; ``on_fault`` hears where that failed."""
@@ -167,6 +180,7 @@ class PlannerProcess:
             "content_type": answer.content_type,
             "is_complete": answer.is_complete,
             "was_sent_as_planned": answer.was_sent_as_planned,
+            "was_refused": answer.was_refused,
         }
         try:
             future = self._send({"kind": "observe", "answer": fields}, answer.content)
@@ -298,6 +312,18 @@ class PlannerProcess:
                 _watch(life)
                 if not waiting.future.done():
                     waiting.future.set_result((header, body))
+
+
+def _reply(call: GatewayCall, answer: Mapping[str, Any], body: bytes) -> PlanReply:
+    """What a frame says. Raises PlannerFaultError where it tells of a fault."""
+    if "fault" in answer:
+        raise PlannerFaultError(str(answer["fault"]))
+    return PlanReply(
+        call.call_id,
+        body if answer.get("has_body") is True else None,
+        str(answer.get("note", "")),
+        answer["figures"] if isinstance(answer.get("figures"), dict) else {},
+    )
 
 
 async def _let_finish(life: _Life, reading: asyncio.Task[None], *, was_up: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -34,6 +34,7 @@ from context_gatekeeper.entrypoints.gateway.request_body import (
     read_body,
 )
 from context_gatekeeper.entrypoints.gateway.routes import Target, UnknownUpstreamError, find_target, is_ended
+from context_gatekeeper.entrypoints.gateway.second_try import Answered, SecondTry
 from context_gatekeeper.entrypoints.gateway.switch import KillSwitch
 from context_gatekeeper.entrypoints.gateway.tee import AnswerCopy, CopyBudget
 from context_gatekeeper.entrypoints.gateway.upstream_client import (
@@ -76,6 +77,13 @@ class _Exchange:
     content_coding: str = ""
     is_complete: bool = False
     answer_copy: AnswerCopy | None = None
+    held_bytes: int = 0
+    """Of the client's own body, kept for a second try."""
+
+    @property
+    def url(self) -> str:
+        """Where it goes, with the query as received."""
+        return f"{self.target.url}?{self.query.decode('latin-1')}" if self.query else self.target.url
 
 
 class Relay:
@@ -105,6 +113,7 @@ class Relay:
         self._client = client
         self._metrics = metrics
         self._switch = switch
+        self._second_try = SecondTry(decider, metrics)
         self._copies = CopyBudget(_MOST_COPIED_BYTES)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -160,6 +169,7 @@ class Relay:
                 message = f"gateway: it failed ({type(error).__name__}); send the request again, or past the gateway"
                 await self._refuse(exchange, _INTERNAL, message, "gatekeeper_error")
         finally:
+            self._let_own_go(exchange)
             self._observe(exchange)
 
     async def _refuse(self, exchange: _Exchange, status: int, message: str, kind: str) -> None:
@@ -169,15 +179,12 @@ class Relay:
 
     async def _outgoing(self, exchange: _Exchange) -> OutgoingRequest:
         """The request for the upstream. Raises BodyTooLargeError, ClientGoneError and ClientSilentError."""
-        url = exchange.target.url
-        if exchange.query:
-            url = f"{url}?{exchange.query.decode('latin-1')}"
         is_off = self._switch.is_off or exchange.found.get(NOTE_HEADER, b"").strip().lower() == _OFF_WORD
         if is_off:
             exchange.decision.note = OFF
         if not exchange.target.route:
             headers = forwarded_headers(exchange.headers, is_edited=False)
-            return OutgoingRequest(exchange.method, url, headers, self._streamed_body(exchange, headers))
+            return OutgoingRequest(exchange.method, exchange.url, headers, self._streamed_body(exchange, headers))
         body = await read_body(
             exchange.receive,
             _declared_bytes(exchange.found),
@@ -192,8 +199,28 @@ class Relay:
                 exchange.target, exchange.found, exchange.query, body, wants_shadow=wants_shadow
             )
         del body
-        headers = forwarded_headers(exchange.headers, is_edited=exchange.decision.is_edited)
-        return OutgoingRequest(exchange.method, url, headers, SentOnceBody(exchange.decision.take_body()))
+        self._hold_own(exchange)
+        return self._formed(exchange, exchange.decision.take_body(), is_edited=exchange.decision.is_edited)
+
+    def _formed(self, exchange: _Exchange, body: bytes, *, is_edited: bool) -> OutgoingRequest:
+        """A request with a whole body."""
+        headers = forwarded_headers(exchange.headers, is_edited=is_edited)
+        return OutgoingRequest(exchange.method, exchange.url, headers, SentOnceBody(body))
+
+    def _hold_own(self, exchange: _Exchange) -> None:
+        """Keep the client's own bytes until an answer begins, where there is room for them."""
+        decision = exchange.decision
+        if decision.call is not None:
+            size = len(decision.own_body)
+            if self._copies.take(size):
+                exchange.held_bytes = size
+            else:
+                decision.forget_own()
+
+    def _let_own_go(self, exchange: _Exchange) -> None:
+        self._copies.give_back(exchange.held_bytes)
+        exchange.held_bytes = 0
+        exchange.decision.forget_own()
 
     def _streamed_body(self, exchange: _Exchange, headers: CIMultiDict[str]) -> StreamedBody | None:
         """A body that is passed through as it comes, without limit: nothing of it is held."""
@@ -234,6 +261,9 @@ class Relay:
             watch.cancel()
 
     async def _ask_and_relay(self, exchange: _Exchange, request: OutgoingRequest) -> None:
+        async def ask(body: bytes, is_edited: bool) -> aiohttp.ClientResponse:
+            return await self._client.open(self._formed(exchange, body, is_edited=is_edited))
+
         exchange.sent_at = time.monotonic()
         try:
             response = await self._client.open(request)
@@ -242,11 +272,15 @@ class Relay:
                 raise request.body.fault from None  # The upstream did nothing wrong.
             raise
         try:
-            await self._relay(exchange, response)
+            answered = await self._second_try.answered(exchange.decision, response, ask)
+            response = answered.response
+            self._let_own_go(exchange)
+            await self._relay(exchange, answered)
         finally:
             response.close()
 
-    async def _relay(self, exchange: _Exchange, response: aiohttp.ClientResponse) -> None:
+    async def _relay(self, exchange: _Exchange, answered: Answered) -> None:
+        response = answered.response
         exchange.status = response.status
         exchange.content_type = response.headers.get("content-type", "")
         exchange.content_coding = response.headers.get("content-encoding", "")
@@ -260,7 +294,7 @@ class Relay:
         exchange.has_begun = True
         self._metrics.observe_seconds("cgk_ttfb_seconds", time.monotonic() - exchange.sent_at)
         try:
-            async for piece in response.content.iter_any():
+            async for piece in _pieces(answered):
                 await exchange.send({"type": "http.response.body", "body": piece, "more_body": True})
                 if exchange.answer_copy is not None:
                     exchange.answer_copy.add(piece)
@@ -297,8 +331,17 @@ class Relay:
             and exchange.is_complete
             and is_ended(exchange.target.route, exchange.content_type, plain),
             was_sent_as_planned=exchange.decision.was_in_time,
+            was_refused=exchange.decision.was_refused,
         )
         self._planner.observe(answer, lambda where: self._metrics.count("cgk_observe_faults_total", where=where))
+
+
+async def _pieces(answered: Answered) -> AsyncIterator[bytes]:
+    """The body as it comes. Raises what aiohttp raises when it breaks off."""
+    if answered.beginning:
+        yield answered.beginning
+    async for piece in answered.response.content.iter_any():
+        yield piece
 
 
 def _declared_bytes(headers: Mapping[bytes, bytes]) -> int | None:
