@@ -23,6 +23,7 @@ from context_gatekeeper.config import (
     unknown_setting,
 )
 from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.wire.native import NativeMode
 
 __all__ = ["BUILT_IN_UPSTREAMS", "GatewayConfig", "Upstream", "load_gateway_config"]
 
@@ -41,6 +42,8 @@ class Upstream:
     """Base address for clients of Anthropic's API, without the version."""
     prices: str = ""
     """Price profile; "" lets the planner choose."""
+    native: str = ""
+    """Whether it takes what the setting ``native`` asks for, ``on`` or ``off``; "" for the providers' own addresses."""
 
     def base(self, *, is_anthropic: bool) -> str:
         """Base address for one of the two; "" when it does not speak it."""
@@ -91,6 +94,8 @@ class GatewayConfig:
     plan_seconds: float = 0.25
     """Deadline of all our work on a body of up to 1 MB."""
     plan_large_seconds: float = 1.0
+    native: str = NativeMode.OFF.value
+    """What is left to the provider's own means: ``off``, ``auto`` where ours cannot act, ``prefer`` where it can."""
     repair_seconds: float = 10.0
     """How long a refusal is held back for another plan, where an edited conversation is refused."""
     answer_seconds: float = 20.0
@@ -172,6 +177,8 @@ def _finished(config: GatewayConfig) -> GatewayConfig:
             "others than this machine could connect",
             "give a secret with --token or CGK_GATEWAY_TOKEN, or leave --host away",
         )
+    if config.native not in tuple(NativeMode):
+        raise ConfigError(f"native {config.native!r}", "there is no such mode", f"use one of {', '.join(NativeMode)}")
     if not config.upstream:
         return config
     url = _checked_address(config.upstream, "--upstream")
@@ -202,7 +209,9 @@ def _upstreams(given: object, where: str) -> dict[str, Upstream]:
                 raise unknown_setting(f"{place}.{key}", key, list(_UPSTREAM_FIELDS))
             if not isinstance(value, str):
                 raise ConfigError(f"{place}.{key}", f"{value!r} is no text", "put it in quotes")
-            if key != "prices":
+            if key == "native" and value not in ("", "on", "off"):
+                raise ConfigError(f"{place}.{key}", f"{value!r} is neither on nor off", "correct it, or leave it away")
+            if key.endswith("url"):
                 values[key] = _checked_address(value, f"{place}.{key}")
         upstream = replace(found.get(name, Upstream()), **values)
         if "url" in values and "anthropic_url" not in values:

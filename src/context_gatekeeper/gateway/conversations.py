@@ -36,6 +36,8 @@ class Conversation:
     """Whether a request of it was ever sent as planned, and not as the client's own bytes."""
     is_refused: bool = False
     """Whether the provider refused what was planned and took the client's own bytes: those are sent from then on."""
+    refuses_native: bool = False
+    """Whether the provider refused what was asked of it: nothing is asked any more."""
     saved_told: float = 0.0
     """Net savings that its replies have reported so far."""
     late_share: float = 0.0

@@ -9,6 +9,7 @@ from typing import Any
 
 from context_gatekeeper.engine.pager_params import OURS, OURS_CAREFUL, OURS_FRUGAL, PagerParams
 from context_gatekeeper.errors import ConfigError
+from context_gatekeeper.wire.native import NativeMode
 
 __all__ = ["POLICIES", "PlannerSettings"]
 
@@ -46,6 +47,8 @@ class PlannerSettings:
     edits_bound_thinking: bool = True
     """Whether conversations are edited whose model binds its thinking to everything before it. At each rewrite the
     thinking behind it leaves."""
+    native: NativeMode = NativeMode.OFF
+    """What is left to the provider's own means."""
     store: str = ""
     """Path of the pool's file; "" keeps no pages."""
     expand_command: str = ""
@@ -73,4 +76,6 @@ class PlannerSettings:
         policy = given.get("policy", "ours")
         if policy not in POLICIES:
             raise ConfigError(f"policy {policy!a}", "there is none of that name", f"use one of {', '.join(POLICIES)}")
-        return cls(**given)
+        if (native := given.get("native", "off")) not in tuple(NativeMode):
+            raise ConfigError(f"native {native!a}", "there is no such mode", f"use one of {', '.join(NativeMode)}")
+        return cls(**given | {"native": NativeMode(native)})

@@ -26,6 +26,13 @@ from context_gatekeeper.gateway.standing import Standing, StandingReader
 from context_gatekeeper.gateway.warm_up import warm_up
 from context_gatekeeper.wire import binds_whole_prefix, decode_request, encode_request
 from context_gatekeeper.wire.answers import read_answer
+from context_gatekeeper.wire.native import (
+    NativePlan,
+    holds_compaction,
+    native_applied,
+    native_edits,
+    paying_clearance,
+)
 from context_gatekeeper.wire.pairing import find_violations
 from context_gatekeeper.wire.records import RequestEdits, WireApi, WireRequest
 
@@ -52,7 +59,8 @@ class _OpenCall:
     request: WireRequest
     planned: PlannedRequest | None
     """None while the request is not read."""
-    is_sent: bool
+    native: NativePlan
+    is_sent: bool = False
     """Whether what was planned goes out, and not the client's own bytes in its place."""
 
 
@@ -110,9 +118,11 @@ class SessionPlanner:
         if self._is_left_unread(conversation, request):
             return self._read_later(conversation, call, request)
         planned = self._planned(conversation, call, key, request)
-        body = None if self._is_left_alone(conversation, request) else conversation.reply
-        self._note_sent(call, _OpenCall(conversation, request, planned, body is not None or not planned.edits), body)
-        return self._reply(call, conversation, planned, body)
+        native = self._native(call, conversation, request)
+        body = None if self._is_left_alone(conversation, request, native) else conversation.reply
+        is_sent = body is not None or not planned.edits
+        self._note_sent(call, _OpenCall(conversation, request, planned, native, is_sent=is_sent), body)
+        return self._reply(call, conversation, planned, native, body)
 
     def repair(self, call: GatewayCall, *, was_edited: bool) -> PlanReply:
         """See `gateway.port.Planner.repair`."""
@@ -126,13 +136,15 @@ class SessionPlanner:
         conversation = self._conversation(call, key, request)
         self._forget_unread(conversation)
         planned = self._planned(conversation, call, key, request)
-        if conversation.is_refused:
+        native = self._native(call, conversation, request)
+        if conversation.is_refused or native.delegates:
             return left
         if was_edited or conversation.reply is None:
             planned = conversation.session.without_thinking(request)
             conversation.reply = self._encoded(request, planned.edits)
-        self._note_sent(call, _OpenCall(conversation, request, planned, is_sent=True), conversation.reply)
-        return self._reply(call, conversation, planned, conversation.reply)
+        opened = _OpenCall(conversation, request, planned, native, is_sent=True)
+        self._note_sent(call, opened, conversation.reply)
+        return self._reply(call, conversation, planned, native, conversation.reply)
 
     def observe(self, answer: Answer) -> None:
         """See `gateway.port.Planner.observe`."""
@@ -143,13 +155,16 @@ class SessionPlanner:
         session = conversation.session
         read = read_answer(found.request.api, answer.content_type, answer.content)
         self._store(found, answer, is_complete=answer.is_complete and read.is_complete)
-        conversation.is_refused = conversation.is_refused or answer.was_refused
+        if answer.was_refused and found.native.asked:
+            conversation.refuses_native = True
+        elif answer.was_refused:
+            conversation.is_refused = True
         if planned is None:
             return
         conversation.note_time(was_late=not answer.was_sent_as_planned)
         if not (found.is_sent and answer.was_sent_as_planned):
             session.bypassed(found.request, planned)
-        elif read.message.usage is not None:
+        elif read.message.usage is not None and not self._is_counted_apart(found, answer):
             session.heard(read.message.usage, planned)
         if session not in self._due:
             self._due.append(session)
@@ -255,10 +270,10 @@ class SessionPlanner:
             self._conversations.remove(key, conversation)
             raise
 
-    def _is_left_alone(self, conversation: Conversation, request: WireRequest) -> bool:
-        """Whether the client's own bytes are sent whatever was planned."""
+    def _is_left_alone(self, conversation: Conversation, request: WireRequest, native: NativePlan) -> bool:
+        """Whether nothing is edited whatever was planned."""
         is_bound = binds_whole_prefix(request.model)
-        if is_bound and not self._settings.edits_bound_thinking:
+        if native.delegates or (is_bound and not self._settings.edits_bound_thinking):
             return True
         # Of bound thinking that answered edited requests the client's own bytes are refused: there is no rest there.
         rests = conversation.rests and not (is_bound and conversation.is_edited)
@@ -275,11 +290,10 @@ class SessionPlanner:
         conversation = self._conversations.find(key, request)
         if conversation is None:
             return PlanReply(call.call_id, None, _UNCHANGED)
-        is_edited = not self._is_left_alone(conversation, request)
+        native = self._native(call, conversation, request)
+        is_edited = not self._is_left_alone(conversation, request, native)
         body = self._encoded(request, conversation.session.preview()) if is_edited else None
-        if call.shadow:
-            return PlanReply(call.call_id, None, _SHADOW)
-        return PlanReply(call.call_id, body, _UNCHANGED if body is None else _PLAN)
+        return _told(call, native, body, {})
 
     def _encoded(self, request: WireRequest, edits: RequestEdits) -> bytes | None:
         """The edited request; None where nothing changes, or where its API would refuse it and not the client's own."""
@@ -297,7 +311,12 @@ class SessionPlanner:
         return body
 
     def _reply(
-        self, call: GatewayCall, conversation: Conversation, planned: PlannedRequest, body: bytes | None
+        self,
+        call: GatewayCall,
+        conversation: Conversation,
+        planned: PlannedRequest,
+        native: NativePlan,
+        body: bytes | None,
     ) -> PlanReply:
         session = conversation.session
         figures = {
@@ -309,9 +328,27 @@ class SessionPlanner:
             "saved_units": conversation.newly_saved(),
             "append_only_units": round(session.schedule.pager.ledger.append_only),
         }
-        if call.shadow:
-            return PlanReply(call.call_id, None, _SHADOW, figures)
-        return PlanReply(call.call_id, body, _UNCHANGED if body is None else _PLAN, figures)
+        return _told(call, native, body, figures)
+
+    # -- what the provider does itself ------------------------------------------------------
+
+    def _native(self, call: GatewayCall, conversation: Conversation, request: WireRequest) -> NativePlan:
+        """What is asked of the provider: the same for all requests of a conversation, so that its cache holds."""
+        if conversation.refuses_native:
+            return NativePlan()
+        return native_edits(
+            request,
+            self._settings.native,
+            is_own_api=call.is_own_api,
+            clear_at_least=paying_clearance(conversation.session.prices),
+            # How long a window is no request says, and no client is known to send back a summary it did not ask for.
+            window_tokens=None,
+            takes_compaction=False,
+        )
+
+    def _is_counted_apart(self, opened: _OpenCall, answer: Answer) -> bool:
+        """Whether usage does not fit the text that was sent: the provider left something out by itself."""
+        return bool(native_applied(answer.content)) or holds_compaction(opened.request)
 
     # -- what is read while nobody waits ----------------------------------------------------
 
@@ -327,9 +364,9 @@ class SessionPlanner:
         conversation.session.begin_reading(request)
         self._unread.append(_Unread(conversation, call, request))
         self._note_newest(call, request)
-        self._note_sent(call, _OpenCall(conversation, request, None, is_sent=False), None)
-        note = _SHADOW if call.shadow else _UNCHANGED
-        return PlanReply(call.call_id, None, note, {"session": conversation.session.name})
+        native = self._native(call, conversation, request)
+        self._note_sent(call, _OpenCall(conversation, request, None, native), None)
+        return _told(call, native, None, {"session": conversation.session.name})
 
     def _read_on(self, unread: _Unread) -> None:
         conversation, request = unread.conversation, unread.request
@@ -388,6 +425,16 @@ def make_planner(settings: Mapping[str, Any]) -> SessionPlanner:
     chosen = PlannerSettings.from_json(settings)
     warm_up(SessionPlanner(replace(chosen, store="")))
     return SessionPlanner(chosen)
+
+
+def _told(call: GatewayCall, native: NativePlan, body: bytes | None, figures: Mapping[str, Any]) -> PlanReply:
+    """The reply that sends the edited body, or the client's own, with what is asked of the provider."""
+    if native.asked:
+        body, figures = native.added_to(call.body if body is None else body), {**figures, "native": list(native.asked)}
+    if call.shadow:
+        return PlanReply(call.call_id, None, _SHADOW, figures)
+    note = _UNCHANGED if body is None else _PLAN
+    return PlanReply(call.call_id, body, note, figures, native.betas)
 
 
 def _named(call: GatewayCall) -> tuple[str, str]:

@@ -31,6 +31,8 @@ class GatewayCall:
     """Decoded (no gzip, br, zstd)."""
     shadow: bool = False
     """Plan and report, but the client's bytes are sent."""
+    is_own_api: bool = False
+    """Whether it goes to the API's own provider: services that only speak its API refuse fields they do not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class PlanReply:
     """Why, one word for the header ``x-gatekeeper``: ``plan``, ``unchanged``, ``shadow``, ``bypass``."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """For metrics and logs: ``session``, ``prompt_tokens``, ``epoch``, ``rewrite``, ``saved_units`` ..."""
+    betas: tuple[str, ...] = ()
+    """Names that the header ``anthropic-beta`` has to hold beside the client's."""
 
 
 @dataclass(frozen=True, slots=True)

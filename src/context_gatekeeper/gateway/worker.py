@@ -195,7 +195,12 @@ def _told(call: GatewayCall, reply: PlanReply) -> Frame:
     fault = _fault(call, reply)
     if fault:
         return {"fault": "junk", "text": fault}, b""
-    answer = {"has_body": reply.body is not None, "note": reply.note, "figures": dict(reply.figures)}
+    answer = {
+        "has_body": reply.body is not None,
+        "note": reply.note,
+        "betas": list(reply.betas),
+        "figures": dict(reply.figures),
+    }
     return answer, reply.body or b""
 
 

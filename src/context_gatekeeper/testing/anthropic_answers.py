@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from context_gatekeeper.testing.answers import Answer, arguments_text, cut_pieces, named_event
+from context_gatekeeper.testing.context_editing import asks_for_edits
 from context_gatekeeper.testing.records import FakeCall
 from context_gatekeeper.testing.signatures import sign_thinking
 
@@ -25,11 +26,11 @@ def _thinking_block(answer: Answer) -> dict[str, Any]:
     thinking = answer.reply.thinking
     if answer.reply.is_redacted:
         sealed = b64encode(thinking.encode()).decode()
-        return {"type": "redacted_thinking", "data": f"{sign_thinking(answer.request.blocks, thinking)}.{sealed}"}
+        return {"type": "redacted_thinking", "data": f"{sign_thinking(answer.request.sent_blocks, thinking)}.{sealed}"}
     asked = answer.request.body.get("thinking")
     if isinstance(asked, dict) and asked.get("display") == "omitted":
         thinking = ""
-    signature = sign_thinking(answer.request.blocks, thinking)
+    signature = sign_thinking(answer.request.sent_blocks, thinking)
     return {"type": "thinking", "thinking": thinking, "signature": signature}
 
 
@@ -85,7 +86,7 @@ def messages_body(answer: Answer) -> dict[str, Any]:
     }
     if answer.is_minimax:
         body["base_resp"] = {"status_code": 0, "status_msg": ""}
-    return {**body, **_transformations(answer)}
+    return {**body, **_transformations(answer), **_managed(answer)}
 
 
 def _transformations(answer: Answer) -> dict[str, Any]:
@@ -93,11 +94,21 @@ def _transformations(answer: Answer) -> dict[str, Any]:
     return {"input_transformations": rows} if rows else {}
 
 
+def _managed(answer: Answer) -> dict[str, Any]:
+    """What was cleared, where the request asks for something of the kind."""
+    if answer.is_minimax or not asks_for_edits(answer.request.body):
+        return {}
+    return {"context_management": {"applied_edits": list(answer.request.applied_edits)}}
+
+
 def messages_events(answer: Answer) -> Iterator[str]:
     """The same, streamed."""
     whole = messages_body(answer)
     usage = whole["usage"]
     start = {**whole, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
+    managed = _managed(answer)
+    for key in managed:  # told at the end
+        start[key] = None
     yield named_event({"type": "message_start", "message": start})
     yield named_event({"type": "ping"})
     for index, block in enumerate(whole["content"]):
@@ -108,7 +119,7 @@ def messages_events(answer: Answer) -> Iterator[str]:
         yield named_event({"type": "content_block_stop", "index": index})
     delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
     known = {key: value for key, value in usage.items() if key not in ("cache_creation", "service_tier")}
-    yield named_event({"type": "message_delta", "delta": delta, "usage": known, **_transformations(answer)})
+    yield named_event({"type": "message_delta", "delta": delta, "usage": known, **_transformations(answer), **managed})
     yield named_event({"type": "message_stop"})
 
 

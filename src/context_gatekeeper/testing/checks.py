@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from context_gatekeeper.testing.context_editing import context_fault
 from context_gatekeeper.testing.faults import decode_body
 from context_gatekeeper.testing.records import content_text
 from context_gatekeeper.wire.pairing import PairingRules, find_violations
@@ -41,6 +42,7 @@ def strict_fault(
     fault = _frame_fault(body)
     if fault is None and api is WireApi.MESSAGES:
         fault = _messages_frame_fault(body, headers, is_count=is_count)
+    fault = fault or context_fault(api, body, headers)
     if fault is None and api is WireApi.RESPONSES and not any(key in body for key in ("input", "prompt")):
         fault = None if "previous_response_id" in body or "conversation" in body else "input is missing"
     if fault is not None:

@@ -52,7 +52,7 @@ class FakeProvider:
     Routes: ``/v1/messages`` (also ``/count_tokens``), ``/v1/chat/completions``, ``/v1/responses`` (also ``/compact``,
     ``/input_tokens``), ``/v1/models``, all of them below ``/anthropic`` too. On ``/v1/chat/completions`` and
     ``/anthropic/v1/messages`` models of no other service's name are MiniMax's: its checks, errors and forms of answer,
-    and no cache.
+    and no cache. ``context_management`` is checked everywhere else, and old tool results are cleared.
 
     Args:
         replies: a sequence of answers, used one by one (then `echo_reply`), or a function of the request.

@@ -111,6 +111,11 @@ class ReceivedRequest:
     """What the provider charges: nothing before the answer begins."""
     blocks: tuple[RenderedBlock, ...] = ()
     """The prompt as the cache sees it."""
+    sent_blocks: tuple[RenderedBlock, ...] = ()
+    """The prompt before the provider's own edits: what thinking is bound to. The documentation speaks of what was sent;
+    that edits are excepted is our reading."""
+    applied_edits: tuple[Mapping[str, Any], ...] = ()
+    """What the provider cleared of the context, as the answer tells it."""
 
     @property
     def model(self) -> str:

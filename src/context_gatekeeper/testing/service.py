@@ -12,6 +12,7 @@ from typing import Any
 from context_gatekeeper.testing import anthropic_answers, chat_answers, responses_answers
 from context_gatekeeper.testing.answers import CREATED, Answer
 from context_gatekeeper.testing.checks import minimax_chat_fault, minimax_messages_fault, read_body, strict_fault
+from context_gatekeeper.testing.context_editing import asks_for_edits, clear_context
 from context_gatekeeper.testing.errors import error_event, minimax_error, service_error
 from context_gatekeeper.testing.faults import Fault
 from context_gatekeeper.testing.http_server import HttpAnswer, HttpCall
@@ -171,7 +172,9 @@ class Service:
         self._check(request, is_count=True)
         self._journal.note(lambda journal: journal.counted.append(request))
         tokens = sum(block.tokens for block in request.blocks)
-        named = {} if request.api is WireApi.MESSAGES else {"object": "response.input_tokens"}
+        named: dict[str, Any] = {} if request.api is WireApi.MESSAGES else {"object": "response.input_tokens"}
+        if request.api is WireApi.MESSAGES and asks_for_edits(request.body):
+            named["context_management"] = {"original_input_tokens": sum(block.tokens for block in request.sent_blocks)}
         return _json({**named, "input_tokens": tokens})
 
     # -- answers of a model ---------------------------------------------------------------
@@ -245,7 +248,12 @@ class Service:
             raise _RefusedError(_BAD_REQUEST, fault)
         self._check_model(request)
         request.blocks = (*self._history(request), *render_request(api, request.body))
-        return self._check_thinking(request) if api is WireApi.MESSAGES and settings.checks_thinking else ()
+        dropped = self._check_thinking(request) if api is WireApi.MESSAGES and settings.checks_thinking else ()
+        request.sent_blocks = request.blocks
+        if api is WireApi.MESSAGES and not self._is_minimax(request):
+            cleared = clear_context(request.body, request.blocks)
+            request.blocks, request.applied_edits = cleared.blocks, cleared.applied
+        return dropped
 
     def _check_model(self, request: ReceivedRequest) -> None:
         if self._settings.models is None or request.model in self._settings.models:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["binds_whole_prefix", "is_about_thinking", "min_cached_tokens"]
+__all__ = ["binds_whole_prefix", "claude_version", "is_about_thinking", "min_cached_tokens"]
 
 _NAMED = re.compile(r"(fable|mythos|opus|sonnet|haiku)-(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)")
 _NAMED_LATE = re.compile(r"claude-(\d{1,2})(?:[.-](\d{1,2}))?-(opus|sonnet|haiku)")
@@ -51,6 +51,12 @@ def binds_whole_prefix(model: str) -> bool:
     """Whether the signatures of the model's thinking bind all that stands before it: an edit there is refused."""
     version = _read_version(model)
     return version is not None and (version.major, version.minor) >= _BOUND_SINCE[version.family]
+
+
+def claude_version(model: str) -> tuple[int, int]:
+    """Major and minor version of a Claude model, (0, 0) for every other."""
+    version = _read_version(model)
+    return (version.major, version.minor) if version is not None else (0, 0)
 
 
 def is_about_thinking(refusal: str) -> bool:

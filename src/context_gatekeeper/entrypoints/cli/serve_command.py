@@ -34,6 +34,11 @@ _PACKAGES = frozenset(("aiohttp", "brotli", "httptools", "multidict", "starlette
 @click.option("--redaction", help="What becomes of secrets in the pool: keep (sealed apart), drop or off.")
 @click.option("--store", help="SQLite file that keeps the pages.  [default: pages.db in the user's data folder]")
 @click.option("--token", help="Secret that clients send as x-gatekeeper-token; better in CGK_GATEWAY_TOKEN.")
+@click.option(
+    "--native",
+    type=click.Choice(["off", "auto", "prefer"]),
+    help="What is left to the provider's own context editing.  [default: off]",
+)
 @click.option("--shadow", is_flag=True, default=None, help="Plan and report, but change nothing.")
 @click.option("--upstream", help="Address that gets every request.  [default: by API, and by /u/NAME in the path]")
 @click.option("--port", type=int, help="0 takes a free one.  [default: 8787]")
@@ -57,6 +62,7 @@ def serve(
         "store": settings.store or str(default_store()),
         "redaction": settings.redaction,
         "sealed_folder": settings.sealed_folder,
+        "native": config.native,
         **config.planner_settings,
     }
     return _run_gateway(face, replace(config, planner_settings=for_planner))

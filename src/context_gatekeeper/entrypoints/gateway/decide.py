@@ -42,6 +42,8 @@ class Decision:
     was_in_time: bool = False
     was_refused: bool = False
     """Whether the provider refused what was planned, and got the client's own bytes in its place."""
+    betas: tuple[str, ...] = ()
+    """What ``anthropic-beta`` has to hold when what was planned is sent."""
     call: GatewayCall | None = None
     """What the planner was asked, while the request may have to be sent once more."""
     own_body: bytes = b""
@@ -104,6 +106,7 @@ class Decider:
             self._metrics.count("cgk_fail_open_total", where=fault.where)
             return None
         self._metrics.add_figures(reply.figures)
+        decision.betas = reply.betas
         return reply.body
 
     def _fail_open(self, decision: Decision, where: str) -> None:
@@ -133,6 +136,7 @@ class Decider:
             now=time.time(),
             body=plain,
             shadow=wants_shadow or self._config.shadow,
+            is_own_api=target.is_own_api,
         )
         if not call.shadow:
             decision.call, decision.own_body = call, decision.body
@@ -168,3 +172,4 @@ class Decider:
             decision.note = UNCHANGED
         else:
             decision.body, decision.note, decision.is_edited = reply.body, PLAN, True
+            decision.betas = reply.betas

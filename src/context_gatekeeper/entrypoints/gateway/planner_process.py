@@ -323,6 +323,7 @@ def _reply(call: GatewayCall, answer: Mapping[str, Any], body: bytes) -> PlanRep
         body if answer.get("has_body") is True else None,
         str(answer.get("note", "")),
         answer["figures"] if isinstance(answer.get("figures"), dict) else {},
+        tuple(str(name) for name in answer.get("betas", ())),
     )
 
 

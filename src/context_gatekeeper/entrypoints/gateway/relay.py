@@ -43,11 +43,13 @@ from context_gatekeeper.entrypoints.gateway.upstream_client import (
     UpstreamUnreachableError,
 )
 from context_gatekeeper.gateway.port import Answer
+from context_gatekeeper.wire.native import with_betas
 
 __all__ = ["Relay"]
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+_BETA_HEADER = "anthropic-beta"
 _LOGGER = logging.getLogger(__name__)
 _BAD_REQUEST, _NOT_FOUND, _TIMEOUT, _TOO_LARGE, _INTERNAL = 400, 404, 408, 413, 500
 _NOT_MODIFIED, _FIRST_ERROR = 304, 400
@@ -205,6 +207,8 @@ class Relay:
     def _formed(self, exchange: _Exchange, body: bytes, *, is_edited: bool) -> OutgoingRequest:
         """A request with a whole body."""
         headers = forwarded_headers(exchange.headers, is_edited=is_edited)
+        if is_edited and exchange.decision.betas:
+            headers[_BETA_HEADER] = with_betas(",".join(headers.getall(_BETA_HEADER, ())), exchange.decision.betas)
         return OutgoingRequest(exchange.method, exchange.url, headers, SentOnceBody(body))
 
     def _hold_own(self, exchange: _Exchange) -> None:

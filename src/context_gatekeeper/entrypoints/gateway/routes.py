@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from context_gatekeeper.config_gateway import GatewayConfig, Upstream
+from context_gatekeeper.wire.native import is_own_api
+from context_gatekeeper.wire.records import WireApi
 
 __all__ = ["OWN_PATHS", "UNNAMED", "Target", "UnknownUpstreamError", "error_body", "find_target", "is_ended"]
 
@@ -24,6 +26,12 @@ _ROUTES: Mapping[str, str] = {
     "/responses": "responses",
 }
 """Paths whose POST is planned; those without version are of clients that were given an address without it."""
+_APIS: Mapping[str, WireApi] = {
+    "messages": WireApi.MESSAGES,
+    "count_tokens": WireApi.MESSAGES,
+    "chat": WireApi.CHAT,
+    "responses": WireApi.RESPONSES,
+}
 _NAMED = re.compile(r"/u/([A-Za-z0-9_.-]{1,64})(?=/|\Z)")
 _VERSION = "/v1"
 _ANTHROPIC_PATHS = ("/v1/messages", "/v1/complete", "/api/")
@@ -55,6 +63,8 @@ class Target:
     """Without the query."""
     is_anthropic: bool
     """Whose shape our own errors take."""
+    is_own_api: bool = False
+    """Whether it is the service of the API's own provider."""
 
 
 def find_target(config: GatewayConfig, method: str, raw_path: str, headers: Mapping[bytes, bytes]) -> Target:
@@ -81,7 +91,9 @@ def find_target(config: GatewayConfig, method: str, raw_path: str, headers: Mapp
         if route:
             raise UnknownUpstreamError(name)
         is_anthropic = not is_anthropic  # What is passed through needs no API in common, only an address.
-    return Target(route, name, upstream.prices, _address(upstream, path, is_anthropic=is_anthropic), is_anthropic)
+    url = _address(upstream, path, is_anthropic=is_anthropic)
+    is_own = is_own_api(_APIS[route], url) if route and upstream.native == "" else upstream.native == "on"
+    return Target(route, name, upstream.prices, url, is_anthropic, is_own)
 
 
 def _looks_anthropic(path: str, headers: Mapping[bytes, bytes]) -> bool:

@@ -18,6 +18,7 @@ from context_gatekeeper.entrypoints.gateway.decide import BYPASS, PLAN, Decider,
 from context_gatekeeper.entrypoints.gateway.metrics import GatewayMetrics
 from context_gatekeeper.entrypoints.gateway.upstream_client import UpstreamUnreachableError
 from context_gatekeeper.wire.models import is_about_thinking
+from context_gatekeeper.wire.native import is_about_native
 
 __all__ = ["Answered", "SecondTry"]
 
@@ -80,7 +81,8 @@ class SecondTry:
         forms: list[tuple[bytes, bool]] = []
         coding = response.headers.get("content-encoding", "")
         refusal = decode_beginning(beginning, coding, most_bytes=_MOST_DECODED_BYTES) or b""
-        if is_about_thinking(refusal.decode("utf-8", "replace")):
+        text = refusal.decode("utf-8", "replace")
+        if is_about_thinking(text) and not (decision.betas and is_about_native(text)):
             repaired = await self._decider.repair(decision)
             if repaired is not None:
                 forms.append((repaired, True))
