@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from context_gatekeeper.gateway.cuts import Cut
 from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
 
 OLD, NEW = b"long old text", b"[page 1]"
@@ -25,7 +26,8 @@ class MarkingPlanner:
 
     Settings: ``journal`` names a file that gets a line of JSON for each call and answer; ``fault`` is what happens
     to a call whose body holds ``fault_mark`` (every call without that setting), ``repair_fault`` to a refused one.
-    ``repairs`` is whether it knows what to send instead: the request without `THOUGHT`.
+    ``cuts`` and ``betas`` are those of its replies. ``repairs`` is whether it knows what to send instead: the request
+    without `THOUGHT`.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -47,7 +49,10 @@ class MarkingPlanner:
         if OLD not in call.body:
             return PlanReply(call.call_id, None, "unchanged", {"prompt_tokens": 7})
         figures = {"prompt_tokens": 5, "append_only_tokens": 9, "saved_units": 1.5, "session": "secret-session"}
-        return PlanReply(call.call_id, call.body.replace(OLD, NEW), "shadow" if call.shadow else "plan", figures)
+        cuts = tuple(Cut(*cut) for cut in self.settings.get("cuts", ()))
+        betas = tuple(self.settings.get("betas", ()))
+        note = "shadow" if call.shadow else "plan"
+        return PlanReply(call.call_id, call.body.replace(OLD, NEW), note, figures, cuts, betas)
 
     def repair(self, call: GatewayCall, *, was_edited: bool) -> PlanReply:
         self._note("repair", {"call_id": call.call_id, "was_edited": was_edited})

@@ -10,7 +10,7 @@ import pytest
 from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.gateway.planner_settings import PlannerSettings
 from context_gatekeeper.gateway.planning import SessionPlanner
-from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
+from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply, SentAs
 from context_gatekeeper.wire.native import CONTEXT_BETA, NativeMode
 from context_gatekeeper.wire.records import WireApi
 from tests.gateway.histories import OLDER_MODEL, Growth, Size, grow
@@ -44,9 +44,8 @@ class Client:
         usage = {"input_tokens": 900_000, "output_tokens": 5}
         content = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "ok"}],
                    "stop_reason": "end_turn", "usage": usage, **(told or {})}  # fmt: skip
-        answer = Answer(
-            self.calls, 200, "application/json", json.dumps(content).encode(), True, not is_refused, is_refused
-        )
+        sent_as = SentAs.REFUSED if is_refused else SentAs.PLANNED
+        answer = Answer(self.calls, 200, "application/json", json.dumps(content).encode(), True, sent_as)
         self.planner.observe(answer)
         while self.planner.has_idle_work:
             self.planner.idle()

@@ -16,7 +16,7 @@ from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.gateway.live_session import LiveSession, PlannedRequest
 from context_gatekeeper.gateway.planner_settings import PlannerSettings
 from context_gatekeeper.gateway.planning import SessionPlanner, make_planner
-from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
+from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply, SentAs
 from context_gatekeeper.wire.records import PartKey, RequestEdits, WireApi, WireRequest
 from tests.gateway.histories import OLDER_MODEL, Growth, Size, grow
 from tests.gateway.request_checks import faults_of, sent_blocks
@@ -43,7 +43,8 @@ class Client:
     def hear(
         self, content: bytes = b"{}", *, is_planned: bool = True, status: int = 200, complete: bool = True
     ) -> None:
-        answer = Answer(self.calls, status, "application/json", content, complete, is_planned)
+        sent_as = SentAs.PLANNED if is_planned else SentAs.OWN
+        answer = Answer(self.calls, status, "application/json", content, complete, sent_as)
         self.planner.observe(answer)
         while self.planner.has_idle_work:
             self.planner.idle()

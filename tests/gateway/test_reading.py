@@ -27,7 +27,7 @@ def ask(planner: SessionPlanner, number: int, **fields: bool) -> PlanReply:
 
 
 def hear(planner: SessionPlanner, number: int) -> None:
-    planner.observe(Answer(number, 200, "application/json", b"{}", True, True))
+    planner.observe(Answer(number, 200, "application/json", b"{}", True))
 
 
 def finish(planner: SessionPlanner) -> int:

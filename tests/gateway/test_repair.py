@@ -6,7 +6,7 @@ import json
 
 from context_gatekeeper.gateway.planner_settings import PlannerSettings
 from context_gatekeeper.gateway.planning import SessionPlanner
-from context_gatekeeper.gateway.port import Answer, GatewayCall
+from context_gatekeeper.gateway.port import Answer, GatewayCall, SentAs
 from context_gatekeeper.wire.records import WireApi
 from tests.gateway.histories import Growth, Size, grow
 from tests.gateway.request_checks import faults_of
@@ -28,8 +28,8 @@ def call_of(talk: Growth, number: int, route: str = "messages", model: str = "")
     return GatewayCall(number, route, "u", "anthropic-5m", "c", {}, 20.0 * number, body)
 
 
-def heard(planner: SessionPlanner, number: int, *, is_planned: bool = True, is_refused: bool = False) -> None:
-    planner.observe(Answer(number, 200, "application/json", b"{}", True, is_planned, is_refused))
+def heard(planner: SessionPlanner, number: int, sent_as: SentAs = SentAs.PLANNED) -> None:
+    planner.observe(Answer(number, 200, "application/json", b"{}", True, sent_as))
     while planner.has_idle_work:
         planner.idle()
 
@@ -114,7 +114,7 @@ def test_of_a_plan_that_was_refused_the_thinking_leaves() -> None:
 def test_a_conversation_whose_plan_was_refused_goes_on_as_it_came() -> None:
     planner = walked(TALK, EDITED + 2)
     planner.plan(call_of(TALK, EDITED + 2))
-    heard(planner, EDITED + 2, is_planned=False, is_refused=True)
+    heard(planner, EDITED + 2, SentAs.REFUSED)
     call = call_of(TALK, EDITED + 3)
     assert planner.plan(call).body is None
     assert planner.repair(call, was_edited=False).body is None

@@ -10,7 +10,7 @@ from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.gateway.live_session import LiveSession
 from context_gatekeeper.gateway.planner_settings import PlannerSettings
 from context_gatekeeper.gateway.planning import SessionPlanner
-from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
+from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply, SentAs
 from context_gatekeeper.gateway.warm_up import warm_up
 from context_gatekeeper.wire import decode_request
 from context_gatekeeper.wire.records import WireApi
@@ -31,7 +31,9 @@ def walk(growth: Growth, planner: SessionPlanner, late: frozenset[int] = frozens
     for number in range(len(growth.requests)):
         call = GatewayCall(number, "messages", "u", "anthropic-5m", "c", {}, 20.0 * number, growth.raw(number))
         replies.append(planner.plan(call))
-        planner.observe(Answer(number, 200, "application/json", b"{}", True, number not in late))
+        planner.observe(
+            Answer(number, 200, "application/json", b"{}", True, SentAs.OWN if number in late else SentAs.PLANNED)
+        )
         while planner.has_idle_work:
             planner.idle()
     return replies

@@ -42,7 +42,7 @@ def plan_frame(number: int, call: GatewayCall = CALL, deadline: float = 10.0) ->
 
 
 def observe_frame(number: int) -> tuple[dict[str, Any], bytes]:
-    fields = {"call_id": 7, "status": 200, "content_type": "a", "is_complete": True, "was_sent_as_planned": True}
+    fields = {"call_id": 7, "status": 200, "content_type": "a", "is_complete": True, "sent_as": "planned"}
     return {"id": number, "kind": "observe", "answer": fields}, b"content"
 
 
@@ -100,9 +100,21 @@ def test_a_call_is_planned_and_answered_with_its_id() -> None:
 def test_a_call_without_an_edit_has_no_body() -> None:
     call = GatewayCall(8, "chat", "openai", "", "", {}, 1.5, b"{}")
     assert worked(start_frame({}), plan_frame(2, call))[1] == (
-        {"id": 2, "has_body": False, "note": "unchanged", "figures": {"prompt_tokens": 7}, "seconds": 0.0},
+        {"id": 2, "has_body": False, "note": "unchanged", "figures": {"prompt_tokens": 7}, "cuts": [], "betas": [],
+         "seconds": 0.0},
         b"",
-    )
+    )  # fmt: skip
+
+
+def test_what_a_reply_says_beside_its_body_comes_along() -> None:
+    header, _ = worked(start_frame({"cuts": [[1, 2]], "betas": ["b-1"]}), plan_frame(2))[1]
+    assert (header["cuts"], header["betas"]) == ([[1, 2]], ["b-1"])
+
+
+def test_a_refused_call_is_answered_with_what_fits() -> None:
+    call = GatewayCall(9, "messages", "u", "", "", {}, 1.5, b'{"a": "a thought"}')
+    frame = {"id": 2, "kind": "repair", "was_edited": False, "call": call_header(call)}, call.body
+    assert worked(start_frame({}), frame)[1][1] == b'{"a": ""}'
 
 
 def test_the_planner_gets_the_call_as_it_was() -> None:

@@ -64,13 +64,20 @@ class _Sent:
     edits: RequestEdits = field(default_factory=RequestEdits)
     """Without breakpoints."""
     planned: PlannedRequest | None = None
-    own_layout: Layout | None = None
-    """Where the client's own bytes were sent in its place, theirs."""
+    before: RequestEdits = field(default_factory=RequestEdits)
+    """Those of what the provider got before this one."""
+    got: tuple[RequestEdits, Layout] | None = None
+    """What the provider got, where that is not what was planned."""
 
     @property
     def provider_layout(self) -> Layout:
         """Blocks that the provider got."""
-        return self.layout if self.own_layout is None else self.own_layout
+        return self.layout if self.got is None else self.got[1]
+
+    @property
+    def provider_edits(self) -> RequestEdits:
+        """Edits of what the provider got."""
+        return self.edits if self.got is None else self.got[0]
 
 
 class LiveSession:
@@ -210,7 +217,7 @@ class LiveSession:
         self.calls += 1
         self.rewrites += is_rewrite
         self._known = _fingerprints(request)
-        self._sent = _Sent(self._known, layout, common, edits, planned)
+        self._sent = _Sent(self._known, layout, common, edits, planned, before=sent.provider_edits)
         return planned
 
     def without_thinking(self, request: WireRequest) -> PlannedRequest:
@@ -227,7 +234,7 @@ class LiveSession:
         common = _common(layout, sent.provider_layout)
         planned = PlannedRequest(place_marks(request, edits, layout, common), planned.plan, is_rewrite=True)
         self.rewrites += 1
-        self._sent = _Sent(sent.fingerprints, layout, common, edits, planned)
+        self._sent = _Sent(sent.fingerprints, layout, common, edits, planned, before=sent.before)
         return planned
 
     def preview(self) -> RequestEdits:
@@ -236,8 +243,11 @@ class LiveSession:
 
     def bypassed(self, request: WireRequest, planned: PlannedRequest) -> None:
         """Note that the client's own bytes were sent in place of what was planned, where that is the newest."""
-        if self._is_newest(planned):
-            self._sent.own_layout = layout_of(request, RequestEdits())
+        self._note_got(request, planned, RequestEdits())
+
+    def continued(self, request: WireRequest, planned: PlannedRequest) -> None:
+        """Note that the request was sent as the one before, with what is new behind it; the plan came too late."""
+        self._note_got(request, planned, self._sent.before)
 
     def look_ahead(self) -> None:
         """Decide about the next request's window while nobody waits for it."""
@@ -264,6 +274,10 @@ class LiveSession:
         self.schedule.heard(usage)
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _note_got(self, request: WireRequest, planned: PlannedRequest, edits: RequestEdits) -> None:
+        if self._is_newest(planned):
+            self._sent.got = (edits, layout_of(request, edits))
 
     def _is_newest(self, planned: PlannedRequest) -> bool:
         sent = self._sent.planned

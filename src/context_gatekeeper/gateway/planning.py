@@ -18,10 +18,11 @@ from context_gatekeeper.core.economics import PRICES, PriceProfile
 from context_gatekeeper.errors import WireFormatError
 from context_gatekeeper.gateway.archive import STORE_SETTINGS, Archive, Archived, open_pool
 from context_gatekeeper.gateway.conversations import Conversation, Conversations
+from context_gatekeeper.gateway.cuts import find_cuts
 from context_gatekeeper.gateway.identity import SessionKey, named_session, session_key, working_folder
 from context_gatekeeper.gateway.live_session import LiveSession, PlannedRequest, resident_tokens
 from context_gatekeeper.gateway.planner_settings import PlannerSettings
-from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
+from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply, SentAs
 from context_gatekeeper.gateway.standing import Standing, StandingReader
 from context_gatekeeper.gateway.warm_up import warm_up
 from context_gatekeeper.wire import binds_whole_prefix, decode_request, encode_request
@@ -155,14 +156,16 @@ class SessionPlanner:
         session = conversation.session
         read = read_answer(found.request.api, answer.content_type, answer.content)
         self._store(found, answer, is_complete=answer.is_complete and read.is_complete)
-        if answer.was_refused and found.native.asked:
+        if answer.sent_as is SentAs.REFUSED and found.native.asked:
             conversation.refuses_native = True
-        elif answer.was_refused:
+        elif answer.sent_as is SentAs.REFUSED:
             conversation.is_refused = True
         if planned is None:
             return
-        conversation.note_time(was_late=not answer.was_sent_as_planned)
-        if not (found.is_sent and answer.was_sent_as_planned):
+        conversation.note_time(was_late=answer.sent_as in (SentAs.OWN, SentAs.REFUSED))
+        if answer.sent_as is SentAs.CONTINUED:
+            session.continued(found.request, planned)
+        elif not found.is_sent or answer.sent_as is not SentAs.PLANNED:
             session.bypassed(found.request, planned)
         elif read.message.usage is not None and not self._is_counted_apart(found, answer):
             session.heard(read.message.usage, planned)
@@ -328,7 +331,10 @@ class SessionPlanner:
             "saved_units": conversation.newly_saved(),
             "append_only_units": round(session.schedule.pager.ledger.append_only),
         }
-        return _told(call, native, body, figures)
+        told = _told(call, native, body, figures)
+        if told.body is None or native.asked:
+            return told
+        return replace(told, cuts=find_cuts(conversation.request, told.body.decode("utf-8", "surrogatepass")))
 
     # -- what the provider does itself ------------------------------------------------------
 
@@ -434,7 +440,7 @@ def _told(call: GatewayCall, native: NativePlan, body: bytes | None, figures: Ma
     if call.shadow:
         return PlanReply(call.call_id, None, _SHADOW, figures)
     note = _UNCHANGED if body is None else _PLAN
-    return PlanReply(call.call_id, body, note, figures, native.betas)
+    return PlanReply(call.call_id, body, note, figures, betas=native.betas)
 
 
 def _named(call: GatewayCall) -> tuple[str, str]:

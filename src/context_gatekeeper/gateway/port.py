@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Protocol
 
-__all__ = ["Answer", "GatewayCall", "PlanReply", "Planner"]
+from context_gatekeeper.gateway.cuts import Cut
+
+__all__ = ["Answer", "GatewayCall", "PlanReply", "Planner", "SentAs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,23 @@ class PlanReply:
     """Why, one word for the header ``x-gatekeeper``: ``plan``, ``unchanged``, ``shadow``, ``bypass``."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """For metrics and logs: ``session``, ``prompt_tokens``, ``epoch``, ``rewrite``, ``saved_units`` ..."""
+    cuts: tuple[Cut, ...] = ()
+    """Where a longer request may go on behind ``body``, should its own plan come too late."""
     betas: tuple[str, ...] = ()
     """Names that the header ``anthropic-beta`` has to hold beside the client's."""
+
+
+class SentAs(StrEnum):
+    """What the provider got for a call."""
+
+    PLANNED = "planned"
+    """What the planner replied; where that was no body, the client's own bytes."""
+    CONTINUED = "continued"
+    """What was sent for the call before, and behind it what is new in the client's bytes: the plan came too late."""
+    OWN = "own"
+    """The client's own bytes: the plan came too late."""
+    REFUSED = "refused"
+    """The client's own bytes, after the provider had refused what was planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +79,7 @@ class Answer:
     """As the provider sent it, decoded; at most a few MiB."""
     is_complete: bool
     """Whether the stream ended the way its API ends it; False when it broke off or the client left."""
-    was_sent_as_planned: bool
-    """False when the client's own bytes were sent because the plan came too late, or was refused."""
-    was_refused: bool = False
-    """Whether the provider refused what was planned, and then got the client's own bytes."""
+    sent_as: SentAs = SentAs.PLANNED
 
 
 class Planner(Protocol):

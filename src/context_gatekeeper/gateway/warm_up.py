@@ -20,7 +20,7 @@ def warm_up(planner: Planner) -> None:
         body = {"model": "claude", "system": "You are an agent.", "tools": [{"name": "Read"}], "messages": messages}
         call = GatewayCall(number, "messages", "", "anthropic-5m", "", {}, float(number), json.dumps(body).encode())
         planner.plan(call)
-        planner.observe(Answer(number, 200, "application/json", b"{}", is_complete=True, was_sent_as_planned=True))
+        planner.observe(Answer(number, 200, "application/json", b"{}", is_complete=True))
         while planner.has_idle_work:
             planner.idle()
         use = {"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"path": f"src/part_{number}.py"}}

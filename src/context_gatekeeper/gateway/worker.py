@@ -22,7 +22,7 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 from context_gatekeeper.errors import ConfigError
-from context_gatekeeper.gateway.port import Answer, GatewayCall, Planner, PlanReply
+from context_gatekeeper.gateway.port import Answer, GatewayCall, Planner, PlanReply, SentAs
 
 __all__ = [
     "FRAME_LENGTHS",
@@ -198,6 +198,7 @@ def _told(call: GatewayCall, reply: PlanReply) -> Frame:
     answer = {
         "has_body": reply.body is not None,
         "note": reply.note,
+        "cuts": [list(cut) for cut in reply.cuts],
         "betas": list(reply.betas),
         "figures": dict(reply.figures),
     }
@@ -226,7 +227,8 @@ def _body_fault(body: object) -> str:
 
 
 def _answer_observe(planner: Planner, header: Mapping[str, Any], body: bytes, _clock: Callable[[], float]) -> Frame:
-    planner.observe(Answer(**header["answer"], content=body))
+    told = header["answer"]
+    planner.observe(Answer(**{**told, "sent_as": SentAs(told["sent_as"])}, content=body))
     return {}, b""
 
 

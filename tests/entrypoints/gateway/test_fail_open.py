@@ -129,7 +129,7 @@ def test_a_plan_that_comes_too_late_is_told_to_the_planner(upstream: ScriptedUps
         assert forwarded(upstream, gateway, APIS[0], b'{"a": "long old text slowly"}').note == "bypass"
         gateway.run(gateway.gateway.planner.status(DEADLINE_SECONDS))
     heard = [entry for entry in read_journal(tmp_path / "journal") if entry["kind"] == "observe"]
-    assert [(entry["was_sent_as_planned"], entry["content"]) for entry in heard] == [(False, '{"ok": true}')]
+    assert [(entry["sent_as"], entry["content"]) for entry in heard] == [("own", '{"ok": true}')]
 
 
 def test_a_planner_that_cannot_read_an_answer_goes_on(upstream: ScriptedUpstream, tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ def test_a_service_that_knows_nothing_of_it_gets_the_clients_own_bytes(tmp_path:
             upstream.url, folder=tmp_path, planner=PLANNER, planner_settings={"native": "auto"}, upstreams=upstreams
         ) as gateway:
             first = asked(gateway, looks(2), **{"anthropic-beta": "a-1"})
+            gateway.run(gateway.gateway.planner.status(30.0))  # it has heard of the refusal by then
             second = asked(gateway, looks(3), **{"anthropic-beta": "a-1"})
         assert (first.status, first.note) == (200, "bypass")
         assert (second.status, second.note) == (200, "unchanged")

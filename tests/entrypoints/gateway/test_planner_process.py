@@ -15,7 +15,7 @@ from context_gatekeeper.entrypoints.gateway.planner_process import PlannerFaultE
 from context_gatekeeper.gateway.port import Answer, GatewayCall
 from tests.entrypoints.gateway.running import DEADLINE_SECONDS, MARKING, importable_tests
 
-ANSWER = Answer(1, 200, "text/plain", b"", is_complete=True, was_sent_as_planned=True)
+ANSWER = Answer(1, 200, "text/plain", b"", is_complete=True)
 
 
 def call(number: int, body: bytes = b'{"a": "long old text"}') -> GatewayCall:
@@ -63,7 +63,7 @@ def test_more_than_the_queue_takes_is_not_handed_over(limits: dict[str, int]) ->
             await asyncio.sleep(0)
             with pytest.raises(PlannerFaultError, match="queue"):
                 await planner.plan(call(3), DEADLINE_SECONDS)
-            planner.observe(Answer(1, 200, "a", bytes(30), is_complete=True, was_sent_as_planned=True), faults.append)
+            planner.observe(Answer(1, 200, "a", bytes(30), is_complete=True), faults.append)
             assert faults == ["queue"]
             for task in first:
                 assert (await task).note == "plan"

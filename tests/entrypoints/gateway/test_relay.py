@@ -278,7 +278,7 @@ def test_the_planner_hears_the_call_and_its_answer(gateway: RunningGateway, jour
     heard = [e for e in read_journal(journal) if e["kind"] == "observe" and e["call_id"] == calls[0]["call_id"]]
     assert [entry["content"] for entry in heard] == [b"".join(EVENTS).decode()]
     assert heard[0]["is_complete"]
-    assert heard[0]["was_sent_as_planned"]
+    assert heard[0]["sent_as"] == "planned"
     assert heard[0]["content_type"].startswith("text/event-stream")
 
 

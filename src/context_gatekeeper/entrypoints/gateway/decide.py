@@ -15,7 +15,8 @@ from context_gatekeeper.entrypoints.gateway.headers import CredentialHash, sessi
 from context_gatekeeper.entrypoints.gateway.metrics import GatewayMetrics
 from context_gatekeeper.entrypoints.gateway.planner_process import PlannerFaultError, PlannerProcess
 from context_gatekeeper.entrypoints.gateway.routes import Target
-from context_gatekeeper.gateway.port import GatewayCall, PlanReply
+from context_gatekeeper.entrypoints.gateway.sent_before import SentBefore
+from context_gatekeeper.gateway.port import GatewayCall, PlanReply, SentAs
 
 __all__ = ["BYPASS", "OFF", "UNCHANGED", "Decider", "Decision"]
 
@@ -25,6 +26,7 @@ _LARGE_BODY_BYTES = 1_000_000
 _MOST_RATIO = 100.0
 _THREAD_BYTES = 256 * 1024
 """Smaller bodies are decoded on the spot: a thread would cost more."""
+_MOST_SENT_BYTES = 64 * 1024 * 1024
 _HIDDEN_FAULTS = (CodingError, PlannerFaultError)
 
 
@@ -39,9 +41,7 @@ class Decision:
     is_edited: bool = False
     call_id: int | None = None
     """Set when the planner was handed the call, and will hear of the answer."""
-    was_in_time: bool = False
-    was_refused: bool = False
-    """Whether the provider refused what was planned, and got the client's own bytes in its place."""
+    sent_as: SentAs = SentAs.OWN
     betas: tuple[str, ...] = ()
     """What ``anthropic-beta`` has to hold when what was planned is sent."""
     call: GatewayCall | None = None
@@ -77,6 +77,7 @@ class Decider:
         self._metrics = metrics
         self._credentials = credentials
         self._call_ids = itertools.count(1)
+        self._sent_before = SentBefore(_MOST_SENT_BYTES)
 
     async def decide(
         self, target: Target, headers: Mapping[bytes, bytes], query: bytes, body: bytes, *, wants_shadow: bool
@@ -145,8 +146,10 @@ class Decider:
         except PlannerFaultError as fault:
             # Late or not, the planner may have taken the call: it must hear that its plan was not sent.
             decision.call_id = call.call_id if fault.where in ("late", "raised", "junk") else None
+            if fault.where in ("late", "queue") and self._go_on(decision, call):
+                return
             raise
-        decision.call_id, decision.was_in_time = call.call_id, True
+        decision.call_id, decision.sent_as = call.call_id, SentAs.PLANNED
         self._take_reply(decision, call, reply)
 
     async def _plain_body(self, body: bytes, coding: str, seconds: float) -> bytes:
@@ -162,8 +165,19 @@ class Decider:
         except TimeoutError:
             raise PlannerFaultError("late") from None
 
+    def _go_on(self, decision: Decision, call: GatewayCall) -> bool:
+        """Send what is new behind what was sent before, where that is known; return whether it is."""
+        body = None if call.shadow else self._sent_before.continued(_owner(call), call.body)
+        if body is None:
+            return False
+        self._metrics.count("cgk_continued_total")
+        decision.body, decision.note, decision.is_edited = body, PLAN, True
+        decision.sent_as = SentAs.CONTINUED
+        return True
+
     def _take_reply(self, decision: Decision, call: GatewayCall, reply: PlanReply) -> None:
         self._metrics.add_figures(reply.figures)
+        self._sent_before.note(_owner(call), call.body, reply.body or b"", reply.cuts)
         if reply.note == BYPASS:
             self._fail_open(decision, "planner")
         elif call.shadow:
@@ -173,3 +187,8 @@ class Decider:
         else:
             decision.body, decision.note, decision.is_edited = reply.body, PLAN, True
             decision.betas = reply.betas
+
+
+def _owner(call: GatewayCall) -> tuple[object, ...]:
+    """Who asks what of whom, in which session."""
+    return call.credential, call.upstream, call.route, tuple(sorted(call.headers.items()))

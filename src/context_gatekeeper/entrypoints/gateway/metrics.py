@@ -16,6 +16,7 @@ _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 _HELP: Mapping[str, tuple[str, str]] = {
     "cgk_requests_total": ("counter", "Requests by provider, route and what was decided."),
     "cgk_fail_open_total": ("counter", "Requests sent on as they came because our part failed, by where it did."),
+    "cgk_continued_total": ("counter", "Requests whose plan was late, sent behind what was sent before."),
     "cgk_second_tries_total": ("counter", "Refused requests that were sent once more and taken, by what was sent."),
     "cgk_upstream_errors_total": ("counter", "Requests that the upstream could not be asked, by cause."),
     "cgk_broken_answers_total": ("counter", "Answers that broke off, by who ended them."),
@@ -28,6 +29,9 @@ _HELP: Mapping[str, tuple[str, str]] = {
         "gauge",
         "Net saving so far, in prices of one uncached input token; falls when planning cost more.",
     ),
+    "cgk_archive_faults_total": ("counter", "Times that conversations could not be stored."),
+    "cgk_archive_dropped_total": ("counter", "Conversations of which the newest state found no room to wait."),
+    "cgk_archive_waiting": ("gauge", "Conversations that wait to be stored."),
     "cgk_schedule_seconds": ("histogram", "Time of one plan, with the way to the planner and back."),
     "cgk_ttfb_seconds": ("histogram", "From a request's last byte to its answer's first."),
     "cgk_open_requests": ("gauge", "Requests under way."),

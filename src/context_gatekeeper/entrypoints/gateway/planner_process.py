@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from context_gatekeeper.gateway.cuts import Cut
 from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply
 from context_gatekeeper.gateway.worker import FRAME_LENGTHS, Frame, call_header, pack_frame, read_header
 
@@ -179,8 +180,7 @@ class PlannerProcess:
             "status": answer.status,
             "content_type": answer.content_type,
             "is_complete": answer.is_complete,
-            "was_sent_as_planned": answer.was_sent_as_planned,
-            "was_refused": answer.was_refused,
+            "sent_as": answer.sent_as.value,
         }
         try:
             future = self._send({"kind": "observe", "answer": fields}, answer.content)
@@ -323,6 +323,7 @@ def _reply(call: GatewayCall, answer: Mapping[str, Any], body: bytes) -> PlanRep
         body if answer.get("has_body") is True else None,
         str(answer.get("note", "")),
         answer["figures"] if isinstance(answer.get("figures"), dict) else {},
+        tuple(Cut(int(own), int(sent)) for own, sent in answer.get("cuts", ())),
         tuple(str(name) for name in answer.get("betas", ())),
     )
 

@@ -334,8 +334,7 @@ class Relay:
             is_complete=is_read
             and exchange.is_complete
             and is_ended(exchange.target.route, exchange.content_type, plain),
-            was_sent_as_planned=exchange.decision.was_in_time,
-            was_refused=exchange.decision.was_refused,
+            sent_as=exchange.decision.sent_as,
         )
         self._planner.observe(answer, lambda where: self._metrics.count("cgk_observe_faults_total", where=where))
 

@@ -17,6 +17,7 @@ from context_gatekeeper.entrypoints.gateway.codings import decode_beginning
 from context_gatekeeper.entrypoints.gateway.decide import BYPASS, PLAN, Decider, Decision
 from context_gatekeeper.entrypoints.gateway.metrics import GatewayMetrics
 from context_gatekeeper.entrypoints.gateway.upstream_client import UpstreamUnreachableError
+from context_gatekeeper.gateway.port import SentAs
 from context_gatekeeper.wire.models import is_about_thinking
 from context_gatekeeper.wire.native import is_about_native
 
@@ -92,8 +93,8 @@ class SecondTry:
 
     def _note_sent(self, decision: Decision, *, is_edited: bool) -> None:
         self._metrics.count("cgk_second_tries_total", sent="plan" if is_edited else "own")
-        decision.was_refused = not is_edited
-        decision.is_edited = decision.was_in_time = is_edited
+        decision.is_edited = is_edited
+        decision.sent_as = SentAs.PLANNED if is_edited else SentAs.REFUSED
         decision.note = PLAN if is_edited else BYPASS
 
 
