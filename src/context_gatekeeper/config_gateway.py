@@ -96,6 +96,8 @@ class GatewayConfig:
     plan_large_seconds: float = 1.0
     native: str = NativeMode.OFF.value
     """What is left to the provider's own means: ``off``, ``auto`` where ours cannot act, ``prefer`` where it can."""
+    own_tool: bool = False
+    """Whether models get a tool of ours for pages that were left out, which the client does not see."""
     repair_seconds: float = 10.0
     """How long a refusal is held back for another plan, where an edited conversation is refused."""
     answer_seconds: float = 20.0

@@ -127,3 +127,14 @@ def test_every_format_can_be_scheduled(path: object) -> None:
         run(schedule, list(session.messages))
         plan = schedule.plan()
         assert plan.prompt_tokens == sum(entry.tokens for entry in plan.entries)
+
+
+def test_a_page_that_is_fetched_gives_its_text_and_stands_at_the_tail() -> None:
+    schedule, events = schedule_of(12)
+    piece = oldest_slice(schedule)
+    handle = piece.split("#")[0]
+    text = schedule.fetch(handle)
+    assert text
+    assert [event.pages for event in events if event.kind is EventKind.SWAPPED_IN]
+    assert schedule.fetch(handle) == text, "where it stands already it only gives its text"
+    assert schedule.fetch("p9999") is None

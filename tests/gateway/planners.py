@@ -7,7 +7,7 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,8 @@ class MarkingPlanner:
     """Replaces a text by a shorter one; writes down what it hears.
 
     Settings: ``journal`` names a file that gets a line of JSON for each call and answer; ``fault`` is what happens
-    to a call whose body holds ``fault_mark`` (every call without that setting), ``repair_fault`` to a refused one.
+    to a call whose body holds ``fault_mark`` (every call without that setting), ``repair_fault`` to a refused
+    one, ``fetch_fault`` to pages that are asked for.
     ``cuts`` and ``betas`` are those of its replies. ``repairs`` is whether it knows what to send instead: the request
     without `THOUGHT`.
     """
@@ -59,6 +60,11 @@ class MarkingPlanner:
         misbehave(self.settings.get("repair_fault", ""))
         body = call.body.replace(THOUGHT, b"") if self.settings.get("repairs", True) else None
         return PlanReply(call.call_id, body, "plan", {"prompt_tokens": 3})
+
+    def fetch(self, call_id: int, handles: Sequence[str]) -> Sequence[str]:
+        self._note("fetch", {"call_id": call_id})
+        misbehave(self.settings.get("fetch_fault", ""))
+        return [f"page {handle}" for handle in handles]
 
     has_idle_work = False
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from context_gatekeeper.core.economics import PRICES
-from context_gatekeeper.gateway.live_session import LiveSession, PlannedRequest, resident_tokens
+from context_gatekeeper.gateway.live_session import NO_PAGE, LiveSession, PlannedRequest, resident_tokens
 from context_gatekeeper.testing.rendering import render_request
 from context_gatekeeper.testing.signatures import check_signatures, sign_thinking
 from context_gatekeeper.types import Usage
@@ -350,3 +350,29 @@ def test_breakpoints_that_the_client_moves_are_counted_anew() -> None:
 def test_system_texts_and_tools_are_resident() -> None:
     growth = grow(WireApi.MESSAGES, 5, MIDDLE)
     assert resident_tokens(read(growth, 0)) > 50
+
+
+def test_what_the_model_fetches_while_it_answers_stands_in_the_next_request_too() -> None:
+    session, talk = left_page()
+    assert session.fetch("p2") == PAGE.replace("alpha", "delta0x").replace("beta", "eps0y").replace("gamma", "z0q")
+    talk += [("assistant", "I have seen it."), ("user", "Then go on.")]
+    planned = session.plan(messages(*talk), now=1.0)
+    assert "delta0x" in "".join(text for _, text in recalled_in(planned))
+
+
+def test_what_is_fetched_and_is_no_page_or_a_very_long_one_gives_a_text() -> None:
+    session = a_session()
+    session.plan(messages(("user", "One word after the other. " * 3000)), now=0.0)
+    assert session.fetch("p777") == session.fetch("what?") == NO_PAGE
+    assert session.fetch("p0").endswith("such as p12#L400-600]")
+    assert len(session.fetch("p0")) < 61_000
+
+
+def test_thinking_around_a_fetched_page_leaves_where_it_is_bound() -> None:
+    for model, kept in ((BINDING_MODEL, 0), (OLDER_MODEL, 1)):
+        session = a_session()
+        first = messages(("user", "Go."), model=model)
+        session.plan(first, now=0.0)
+        session.fetch("p0")
+        later = messages(("user", "Go."), ("assistant", [*THOUGHT, *use("a")]), ("user", gave("a", "x")), model=model)
+        assert thoughts(later, session.plan(later, now=1.0).edits) == kept

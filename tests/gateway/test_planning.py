@@ -13,7 +13,7 @@ import pytest
 
 from context_gatekeeper.agent_pool import AgentPool
 from context_gatekeeper.errors import ConfigError
-from context_gatekeeper.gateway.live_session import LiveSession, PlannedRequest
+from context_gatekeeper.gateway.live_session import NO_PAGE, LiveSession, PlannedRequest
 from context_gatekeeper.gateway.planner_settings import PlannerSettings
 from context_gatekeeper.gateway.planning import SessionPlanner, make_planner
 from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply, SentAs
@@ -362,3 +362,12 @@ def test_calls_that_are_never_answered_are_forgotten() -> None:
     for number in range(4):
         client.ask(talk(f"Go {number}."), headers={"session-id": f"{number}"})
     assert list(client.planner._open) == [3, 4]  # noqa: SLF001 - a bound of memory
+
+
+def test_pages_are_fetched_for_open_calls_alone() -> None:
+    client = Client()
+    client.ask(talk("Go and look."))
+    assert client.planner.fetch(client.calls, ["p0", "p9"]) == ["Go and look.", NO_PAGE]
+    assert client.planner.fetch(99, ["p0"]) == [NO_PAGE]
+    client.hear()
+    assert client.planner.fetch(client.calls, ["p0"]) == [NO_PAGE]

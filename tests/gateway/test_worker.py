@@ -117,6 +117,11 @@ def test_a_refused_call_is_answered_with_what_fits() -> None:
     assert worked(start_frame({}), frame)[1][1] == b'{"a": ""}'
 
 
+def test_pages_are_fetched_for_a_call() -> None:
+    frame = {"id": 2, "kind": "fetch", "call_id": 7, "handles": ["p1", "p2"]}, b""
+    assert worked(start_frame({}), frame)[1] == ({"id": 2, "texts": ["page p1", "page p2"]}, b"")
+
+
 def test_the_planner_gets_the_call_as_it_was() -> None:
     seen: list[GatewayCall] = []
 

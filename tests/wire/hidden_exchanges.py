@@ -39,7 +39,12 @@ _TOOL: dict[WireApi, dict[str, Any]] = {
 _ASKED: dict[WireApi, dict[str, Any]] = {
     MESSAGES: {"model": "claude-opus-5", "max_tokens": 9, "thinking": {"type": "enabled", "budget_tokens": 5}},
     CHAT: {"model": "deepseek-chat", "stream_options": {"include_usage": True}},
-    RESPONSES: {"model": "gpt-5.6", "reasoning": {"effort": "low"}, "include": ["reasoning.encrypted_content"]},
+    RESPONSES: {
+        "model": "gpt-5.6",
+        "store": False,
+        "reasoning": {"effort": "low"},
+        "include": ["reasoning.encrypted_content"],
+    },
 }
 
 

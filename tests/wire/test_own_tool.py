@@ -59,6 +59,7 @@ def test_the_tool_stands_behind_the_clients(api: WireApi) -> None:
 @given(request=sample_requests(), tools=st.lists(st.just({"name": "a"}), min_size=1, max_size=2))
 def test_nothing_else_of_a_request_changes(request: SampleRequest, tools: list[dict[str, str]]) -> None:
     body = {key: value for key, value in request.body.items() if key not in ("tools", "tool_choice", "n")}
+    body |= {"store": False} if request.api is RESPONSES else {}
     source = json.dumps({**body, "tools": tools}, indent=1)
     text = with_own_tool(request.api, source)
     start = common_start(source, text)
@@ -68,7 +69,7 @@ def test_nothing_else_of_a_request_changes(request: SampleRequest, tools: list[d
         assert json.loads(text)["tools"][:-1] == tools
         assert own_tool_of(text) == own_tool_of(with_own_tool(request.api, request_text(request.api)))
     else:
-        assert not body.get("input", body.get("messages"))
+        assert body.get("previous_response_id") or not body.get("input", body.get("messages"))
 
 
 @EACH_API
@@ -85,8 +86,6 @@ def test_nothing_else_of_a_request_changes(request: SampleRequest, tools: list[d
         {"tools": [{"name": OWN_TOOL}]},
         {"tools": [{"type": "function", "function": {"name": OWN_TOOL}}]},
         {"n": 2},
-        {"conversation": "conv_1"},
-        {"background": True},
         {"messages": [], "input": []},
         {"messages": None, "input": None},
         {"messages": 3, "input": 3},
@@ -95,6 +94,17 @@ def test_nothing_else_of_a_request_changes(request: SampleRequest, tools: list[d
 def test_a_request_that_cannot_have_it_comes_back_as_it_is(api: WireApi, more: dict[str, Any]) -> None:
     source = request_text(api, **more)
     assert with_own_tool(api, source) is source
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"conversation": "c"}, {"background": True}, {"previous_response_id": "r"}, {"store": True}, {"store": None}],
+)
+def test_where_the_provider_keeps_the_answer_the_request_comes_back_as_it_is(more: dict[str, Any]) -> None:
+    """A kept answer would hold a call without its result."""
+    source = request_text(RESPONSES, **more)
+    assert with_own_tool(RESPONSES, source) is source
+    assert with_own_tool(CHAT, request_text(CHAT, **more)) != request_text(CHAT, **more)
 
 
 @EACH_API

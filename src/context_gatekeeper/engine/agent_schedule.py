@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from context_gatekeeper.core.economics import PriceProfile, call_price
 from context_gatekeeper.core.ledger import PromptCache
 from context_gatekeeper.core.tokens import MESSAGE_TOKENS
-from context_gatekeeper.engine.digest import handle_ranges, units_in
+from context_gatekeeper.engine.digest import handle_ranges, slice_text, units_in
 from context_gatekeeper.engine.events import EventFeed, EventKind, PageEvent
 from context_gatekeeper.engine.goals import Goal, Pin, pinned_items
+from context_gatekeeper.engine.named_blocks import NamedBlocks
 from context_gatekeeper.engine.page_faults import FaultTrigger, PageFault, PageFaults
 from context_gatekeeper.engine.pager import Pager, Rewrite
 from context_gatekeeper.engine.pager_params import OURS, PagerParams
@@ -149,6 +151,22 @@ class AgentSchedule:
         if message.role is MessageRole.ASSISTANT:
             self._faults.used(message, turn=self.log.calls)
         return found
+
+    def fetch(self, handle: str) -> str | None:
+        """The text of a page that the agent asks for by its handle, which counts as a fault; None for no such page.
+
+        It stands at the window's tail from the next request on.
+        """
+        blocks = NamedBlocks(self.log)
+        blocks.follow()
+        pieces = sorted({piece for named in blocks.find(handle) for piece in named.pieces})
+        if not pieces:
+            return None
+        for fault in self._faults.find(handle, turn=self.log.calls, by_user=False, triggers=_AGENTS_TRIGGERS):
+            self._serve(fault, brings_back=True)
+        slices = [self.log.slices[piece] for piece in pieces]
+        blocks_of = groupby(slices, key=lambda piece: piece.segment)
+        return "\n".join("".join(slice_text(self.log, piece) for piece in own) for _, own in blocks_of)
 
     def plan(
         self, *, now: float | None = None, is_cold: bool = False, postpones: bool = False, explains: bool = True

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import takewhile
 from typing import NamedTuple, cast
 
 from context_gatekeeper.core.economics import PriceProfile
@@ -23,13 +24,16 @@ from context_gatekeeper.gateway.breakpoints import Layout, layout_of, place_mark
 from context_gatekeeper.gateway.rendering import WindowRenderer
 from context_gatekeeper.types import AgentMessage, BlockKind, MessageRole, Usage
 from context_gatekeeper.wire.models import binds_whole_prefix
-from context_gatekeeper.wire.records import PartKey, RequestEdits, WireRequest, WireTurn
+from context_gatekeeper.wire.records import PartKey, RequestEdits, WireApi, WireRequest, WireTurn
 
-__all__ = ["LiveSession", "PlannedRequest", "resident_tokens"]
+__all__ = ["NO_PAGE", "LiveSession", "PlannedRequest", "resident_tokens"]
 
 _MOST_UNDECIDED = 3
 """Requests that may go out before a decision that nobody had time for is made while one waits."""
 _EXPAND_TOOL = "cgk_expand"
+NO_PAGE = "There is no such page in this conversation. Handles look like p12, or p12#L3-40 for some of its lines."
+_CUT_SHORT = "[cut short here: ask for some of its lines, such as p12#L400-600]"
+_MOST_FETCHED_CHARS = 60_000
 _FENCE_BYTES = 8
 _USERS_SIDE = frozenset({MessageRole.USER, MessageRole.TOOL})
 
@@ -92,6 +96,7 @@ class LiveSession:
         working_folder: where relative paths start; "" when that is not known.
         window_tokens: most that the model takes in one request; None for no bound.
         expand_command: with which an agent gets a page itself; "" where there is none.
+        has_own_tool: whether the gateway gives the model a tool for it.
     """
 
     def __init__(
@@ -105,6 +110,7 @@ class LiveSession:
         working_folder: str = "",
         window_tokens: int | None = None,
         expand_command: str = "",
+        has_own_tool: bool = False,
     ) -> None:
         self.name = name
         self.prices = prices
@@ -131,6 +137,7 @@ class LiveSession:
             session=neutralise(name),
             secret=secret,
             expand_command=expand_command,
+            has_own_tool=has_own_tool,
         )
         self._sent = _Sent()
         self._known: tuple[bytes, ...] = ()
@@ -138,6 +145,8 @@ class LiveSession:
         self._undecided = 0
         """Requests planned since `look_ahead` was called."""
         self._is_read_later = False
+        self._has_fetched = False
+        """Whether the model fetched pages in the answer to the newest request."""
         self._calibration = Calibration()
         self._growth = _Growth()
 
@@ -201,6 +210,9 @@ class LiveSession:
         postpones = self._undecided < _MOST_UNDECIDED
         self._undecided += 1
         plan = self.schedule.plan(now=now, is_cold=is_resumed, postpones=postpones, explains=False)
+        if self._has_fetched:
+            self._renderer.unbound |= _apart(request, len(sent.fingerprints))
+            self._has_fetched = False
         newest = max((m.number for m in request.messages if m.role in _USERS_SIDE), default=-1)
         entries = self.schedule.pager.window.entries
         if newest >= len(sent.fingerprints):  # nothing is added to what was sent before
@@ -248,6 +260,23 @@ class LiveSession:
     def continued(self, request: WireRequest, planned: PlannedRequest) -> None:
         """Note that the request was sent as the one before, with what is new behind it; the plan came too late."""
         self._note_got(request, planned, self._sent.before)
+
+    def fetch(self, handle: str) -> str:
+        """The text of a page that the model asks for while it answers; it stands in the next request too.
+
+        Args:
+            handle: as the model wrote it.
+
+        Returns:
+            A text for the model whatever it wrote.
+        """
+        self._has_fetched = True
+        text = self.schedule.fetch(handle)
+        if text is None:
+            return NO_PAGE
+        if len(text) > _MOST_FETCHED_CHARS:
+            return f"{text[:_MOST_FETCHED_CHARS]}\n{_CUT_SHORT}"
+        return text
 
     def look_ahead(self) -> None:
         """Decide about the next request's window while nobody waits for it."""
@@ -327,6 +356,18 @@ def _fingerprints(request: WireRequest) -> tuple[bytes, ...]:
 
 def _thinking(request: WireRequest) -> set[PartKey]:
     return {part.key for message in request.messages for part in message.parts if part.block.kind is BlockKind.THINKING}
+
+
+def _apart(request: WireRequest, first: int) -> set[PartKey]:
+    """Thinking of an answer that was made of several: the client does not send back what stood between them.
+
+    A service that binds thinking, or keeps it together with what it led to, would refuse it.
+    """
+    if not (request.api is WireApi.RESPONSES or binds_whole_prefix(request.model)):
+        return set()
+    answer = takewhile(lambda message: message.role is MessageRole.ASSISTANT, request.messages[first:])
+    numbers = {message.number for message in answer}
+    return {key for key in _thinking(request) if key.message in numbers}
 
 
 def _asks_for_pages(message: AgentMessage, command: str) -> bool:

@@ -49,6 +49,8 @@ class PlannerSettings:
     thinking behind it leaves."""
     native: NativeMode = NativeMode.OFF
     """What is left to the provider's own means."""
+    own_tool: bool = False
+    """Whether the gateway declares its own tool: agents are told of it."""
     store: str = ""
     """Path of the pool's file; "" keeps no pages."""
     expand_command: str = ""

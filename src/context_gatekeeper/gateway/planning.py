@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -20,7 +20,7 @@ from context_gatekeeper.gateway.archive import STORE_SETTINGS, Archive, Archived
 from context_gatekeeper.gateway.conversations import Conversation, Conversations
 from context_gatekeeper.gateway.cuts import find_cuts
 from context_gatekeeper.gateway.identity import SessionKey, named_session, session_key, working_folder
-from context_gatekeeper.gateway.live_session import LiveSession, PlannedRequest, resident_tokens
+from context_gatekeeper.gateway.live_session import NO_PAGE, LiveSession, PlannedRequest, resident_tokens
 from context_gatekeeper.gateway.planner_settings import PlannerSettings
 from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply, SentAs
 from context_gatekeeper.gateway.standing import Standing, StandingReader
@@ -61,6 +61,8 @@ class _OpenCall:
     planned: PlannedRequest | None
     """None while the request is not read."""
     native: NativePlan
+    has_fetched: bool = False
+    """Whether the model fetched pages in its answer, which is made of several then."""
     is_sent: bool = False
     """Whether what was planned goes out, and not the client's own bytes in its place."""
 
@@ -146,6 +148,14 @@ class SessionPlanner:
         opened = _OpenCall(conversation, request, planned, native, is_sent=True)
         self._note_sent(call, opened, conversation.reply)
         return self._reply(call, conversation, planned, native, conversation.reply)
+
+    def fetch(self, call_id: int, handles: Sequence[str]) -> Sequence[str]:
+        """See `gateway.port.Planner.fetch`."""
+        opened = self._open.get(call_id)
+        if opened is None or opened.planned is None:
+            return [NO_PAGE for _ in handles]
+        opened.has_fetched = True
+        return [opened.conversation.session.fetch(handle) for handle in handles]
 
     def observe(self, answer: Answer) -> None:
         """See `gateway.port.Planner.observe`."""
@@ -244,6 +254,7 @@ class SessionPlanner:
             params=replace(settings.numbers, whole_blocks=request.api is WireApi.MESSAGES),
             working_folder=working_folder(request),
             expand_command=f"{settings.expand_command} {shlex.quote(name)}" if settings.expand_command else "",
+            has_own_tool=settings.own_tool,
         )
 
     # -- what is sent -----------------------------------------------------------------------
@@ -353,8 +364,9 @@ class SessionPlanner:
         )
 
     def _is_counted_apart(self, opened: _OpenCall, answer: Answer) -> bool:
-        """Whether usage does not fit the text that was sent: the provider left something out by itself."""
-        return bool(native_applied(answer.content)) or holds_compaction(opened.request)
+        """Whether usage does not fit the text that was sent: the provider left something out, or it was asked again."""
+        is_native = bool(native_applied(answer.content)) or holds_compaction(opened.request)
+        return is_native or opened.has_fetched
 
     # -- what is read while nobody waits ----------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -98,6 +98,18 @@ class Planner(Protocol):
 
         Returns:
             A reply whose body is sent once; None there leaves the client's own bytes.
+        """
+        ...
+
+    def fetch(self, call_id: int, handles: Sequence[str]) -> Sequence[str]:
+        """What the gateway's own tool gives the model that asks in its answer to a call. May raise.
+
+        Args:
+            call_id: of a call whose answer was not observed yet.
+            handles: as the model wrote them.
+
+        Returns:
+            A text for each.
         """
         ...
 

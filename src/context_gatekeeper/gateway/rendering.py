@@ -24,6 +24,7 @@ from context_gatekeeper.engine.window import Entry, EntryForm
 from context_gatekeeper.gateway.gaps import find_gaps
 from context_gatekeeper.gateway.groups import Group, find_groups
 from context_gatekeeper.types import BlockKind, MessageRole, PageKind, Provenance
+from context_gatekeeper.wire.own_tool import OWN_TOOL
 from context_gatekeeper.wire.records import PartKey, RequestEdits, WireMessage, WirePart, WireRequest
 
 __all__ = ["WindowRenderer", "left_out_note"]
@@ -34,6 +35,7 @@ _NOTE = (
     " same as before. Nothing is lost: name such a handle (p12, or p9#L3-40){way} and its text comes back.]"
 )
 _COMMAND_WAY = ", or run `{command}` with it,"
+_TOOL_WAY = f", or call the tool {OWN_TOOL} with it,"
 _TOOL_TEXTS = frozenset({SliceKind.READ, SliceKind.SEARCH, SliceKind.SHELL, SliceKind.OTHER_RESULT})
 _USERS_SIDE = frozenset({MessageRole.USER, MessageRole.TOOL})
 _OWN_FORMS = frozenset({EntryForm.RAW, EntryForm.REFERENCE, EntryForm.HEAD})
@@ -57,12 +59,15 @@ class _SegmentState:
     """Of a call, what is left out of its arguments."""
 
 
-def left_out_note(expand_command: str = "") -> str:
+def left_out_note(expand_command: str = "", *, has_own_tool: bool = False) -> str:
     """What an agent is told of the marks that stand for what is left out.
 
     Args:
         expand_command: with which it gets a page itself; "" where there is none.
+        has_own_tool: whether it has a tool for that, which goes before the command.
     """
+    if has_own_tool:
+        return _NOTE.format(way=_TOOL_WAY)
     return _NOTE.format(way=_COMMAND_WAY.format(command=expand_command) if expand_command else "")
 
 
@@ -75,10 +80,18 @@ class WindowRenderer:
         session: its name, shown as the origin of recalled pages.
         secret: from which the fences of recalled pages are drawn: the same page in the same place, the same fence.
         expand_command: with which an agent gets a page itself; "" where there is none.
+        has_own_tool: whether it has a tool for that.
     """
 
     def __init__(
-        self, log: SessionLog, keys: Sequence[PartKey], *, session: str, secret: bytes, expand_command: str = ""
+        self,
+        log: SessionLog,
+        keys: Sequence[PartKey],
+        *,
+        session: str,
+        secret: bytes,
+        expand_command: str = "",
+        has_own_tool: bool = False,
     ) -> None:
         self.hosts: dict[int, int] = {}
         """Entry that stands in no part of its own -> message that it is added to."""
@@ -91,7 +104,7 @@ class WindowRenderer:
         self._session = session
         self._secret = secret
         self._note_host: int | None = None
-        self.note = left_out_note(expand_command)
+        self.note = left_out_note(expand_command, has_own_tool=has_own_tool)
         """What the marks mean: told once, where the first one stands."""
 
     def host_at(self, entries: Iterable[Entry], message: int) -> None:

@@ -40,7 +40,7 @@ Frame = tuple[dict[str, Any], bytes]
 FRAME_LENGTHS = struct.Struct(">II")
 _CALL_FIELDS = tuple(entry.name for entry in fields(GatewayCall) if entry.name not in ("headers", "body"))
 _NOTES = frozenset(("plan", "unchanged", "shadow", "bypass"))
-_URGENT = frozenset(("plan", "repair"))
+_URGENT = frozenset(("plan", "repair", "fetch"))
 """Frames that a client waits for."""
 
 
@@ -191,6 +191,10 @@ def _answer_repair(planner: Planner, header: Mapping[str, Any], body: bytes, _cl
     return _told(call, planner.repair(call, was_edited=header["was_edited"]))
 
 
+def _answer_fetch(planner: Planner, header: Mapping[str, Any], _body: bytes, _clock: Callable[[], float]) -> Frame:
+    return {"texts": [str(text) for text in planner.fetch(header["call_id"], header["handles"])]}, b""
+
+
 def _told(call: GatewayCall, reply: PlanReply) -> Frame:
     fault = _fault(call, reply)
     if fault:
@@ -239,6 +243,7 @@ def _answer_status(planner: Planner, _header: Mapping[str, Any], _body: bytes, _
 _ANSWERS: Mapping[str, Callable[[Planner, Mapping[str, Any], bytes, Callable[[], float]], Frame]] = {
     "plan": _answer_plan,
     "repair": _answer_repair,
+    "fetch": _answer_fetch,
     "observe": _answer_observe,
     "status": _answer_status,
 }

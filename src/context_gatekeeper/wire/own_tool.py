@@ -40,7 +40,9 @@ _TALK: Mapping[WireApi, str] = {WireApi.MESSAGES: "messages", WireApi.CHAT: "mes
 _CLOSED_CHOICES = ("none", "allowed_tools")
 """Values, or types, of ``tool_choice`` under which the model cannot call a tool that the client does not name."""
 _ONE_ANSWER = (None, 1)
-_LOOKED_AT = ("background", "conversation", "input", "messages", "n", "tool_choice", "tools")
+_LOOKED_AT = (
+    "background", "conversation", "input", "messages", "n", "previous_response_id", "store", "tool_choice", "tools",
+)  # fmt: skip
 
 
 def with_own_tool(api: WireApi, source: str) -> str:
@@ -48,8 +50,9 @@ def with_own_tool(api: WireApi, source: str) -> str:
 
     It comes back as it is, and the feature is off for it, when it has no tools, when a tool of that name is there,
     when ``tool_choice`` forbids tools or lists the allowed ones, when several answers are asked for (Chat's ``n``),
-    when the answer is made in the background or kept in a conversation of the provider's (Responses), or when it holds
-    no conversation that could go on (``messages`` or ``input``).
+    when the provider keeps the answer (Responses, where ``store`` is not false, a conversation or an earlier response
+    is named, or the answer is made in the background), or when it holds no conversation that could go on (``messages``
+    or ``input``).
 
     Raises:
         WireFormatError: the text is no JSON object.
@@ -67,10 +70,18 @@ def _takes_tool(api: WireApi, asked: Mapping[str, Any]) -> bool:
         return False
     if choice in _CLOSED_CHOICES or as_object(choice).get("type") in _CLOSED_CHOICES:
         return False
-    if asked.get("n") not in _ONE_ANSWER or asked.get("conversation") is not None or asked.get("background") is True:
+    if api is WireApi.RESPONSES and not _is_stateless(asked):
+        return False
+    if asked.get("n") not in _ONE_ANSWER:
         return False
     names = [(tool.get("name"), as_object(tool.get("function")).get("name")) for tool in as_objects(tools)]
     return not any(OWN_TOOL in named for named in names)
+
+
+def _is_stateless(asked: Mapping[str, Any]) -> bool:
+    """Whether the provider keeps nothing of the exchange: a kept answer would hold our call without its result."""
+    is_apart = all(asked.get(key) is None for key in ("conversation", "previous_response_id"))
+    return is_apart and asked.get("store") is False and asked.get("background") is not True
 
 
 def continued(api: WireApi, source: str, answer_blocks: Sequence[str], results: Mapping[str, str]) -> str:

@@ -39,6 +39,9 @@ _PACKAGES = frozenset(("aiohttp", "brotli", "httptools", "multidict", "starlette
     type=click.Choice(["off", "auto", "prefer"]),
     help="What is left to the provider's own context editing.  [default: off]",
 )
+@click.option(
+    "--own-tool", is_flag=True, default=None, help="Give models a tool for pages left out, unseen by the client."
+)
 @click.option("--shadow", is_flag=True, default=None, help="Plan and report, but change nothing.")
 @click.option("--upstream", help="Address that gets every request.  [default: by API, and by /u/NAME in the path]")
 @click.option("--port", type=int, help="0 takes a free one.  [default: 8787]")
@@ -63,6 +66,7 @@ def serve(
         "redaction": settings.redaction,
         "sealed_folder": settings.sealed_folder,
         "native": config.native,
+        "own_tool": config.own_tool,
         **config.planner_settings,
     }
     return _run_gateway(face, replace(config, planner_settings=for_planner))

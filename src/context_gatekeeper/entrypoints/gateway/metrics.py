@@ -16,6 +16,7 @@ _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 _HELP: Mapping[str, tuple[str, str]] = {
     "cgk_requests_total": ("counter", "Requests by provider, route and what was decided."),
     "cgk_fail_open_total": ("counter", "Requests sent on as they came because our part failed, by where it did."),
+    "cgk_own_calls_total": ("counter", "Calls of the gateway's own tool that it answered."),
     "cgk_continued_total": ("counter", "Requests whose plan was late, sent behind what was sent before."),
     "cgk_second_tries_total": ("counter", "Refused requests that were sent once more and taken, by what was sent."),
     "cgk_upstream_errors_total": ("counter", "Requests that the upstream could not be asked, by cause."),

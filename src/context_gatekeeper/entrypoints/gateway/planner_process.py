@@ -10,7 +10,7 @@ import logging
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -172,6 +172,26 @@ class PlannerProcess:
         except TimeoutError:
             raise PlannerFaultError("late") from None
         return _reply(call, answer, body)
+
+    async def fetch(self, call_id: int, handles: Sequence[str], seconds: float) -> Sequence[str]:
+        """Ask for the texts of pages.
+
+        Args:
+            call_id: of the call in whose answer the model asks.
+            handles: as it wrote them.
+            seconds: the longest wait.
+
+        Raises:
+            PlannerFaultError: nothing came in time.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                answer, _ = await self._send({"kind": "fetch", "call_id": call_id, "handles": list(handles)}, b"")
+        except TimeoutError:
+            raise PlannerFaultError("late") from None
+        if "fault" in answer:
+            raise PlannerFaultError(str(answer["fault"]))
+        return [str(text) for text in answer.get("texts", ())]
 
     def observe(self, answer: Answer, on_fault: Callable[[str], None]) -> None:
         """Hand an answer over without waiting; ``on_fault`` hears where that failed."""

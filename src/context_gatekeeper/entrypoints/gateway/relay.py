@@ -24,6 +24,7 @@ from context_gatekeeper.entrypoints.gateway.headers import (
     hide_credentials,
 )
 from context_gatekeeper.entrypoints.gateway.metrics import GatewayMetrics
+from context_gatekeeper.entrypoints.gateway.own_calls import Declared, OwnCalls, is_hidden
 from context_gatekeeper.entrypoints.gateway.planner_process import PlannerProcess
 from context_gatekeeper.entrypoints.gateway.request_body import (
     BodyTooLargeError,
@@ -79,6 +80,12 @@ class _Exchange:
     content_coding: str = ""
     is_complete: bool = False
     answer_copy: AnswerCopy | None = None
+    betas: tuple[str, ...] = ()
+    """What ``anthropic-beta`` holds beside the client's own."""
+    takes_own_tool: bool = False
+    """Whether the gateway's own tool may be declared in it."""
+    declared: Declared | None = None
+    """What was sent, where the tool is declared in it."""
     held_bytes: int = 0
     """Of the client's own body, kept for a second try."""
 
@@ -116,6 +123,7 @@ class Relay:
         self._metrics = metrics
         self._switch = switch
         self._second_try = SecondTry(decider, metrics)
+        self._own_calls = OwnCalls(planner, metrics, seconds=config.repair_seconds)
         self._copies = CopyBudget(_MOST_COPIED_BYTES)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -197,6 +205,7 @@ class Relay:
             exchange.decision.body = body
         else:
             wants_shadow = exchange.found.get(NOTE_HEADER, b"").strip().lower() == _SHADOW_WORD
+            exchange.takes_own_tool = self._config.own_tool and not (wants_shadow or self._config.shadow)
             exchange.decision = await self._decider.decide(
                 exchange.target, exchange.found, exchange.query, body, wants_shadow=wants_shadow
             )
@@ -205,10 +214,23 @@ class Relay:
         return self._formed(exchange, exchange.decision.take_body(), is_edited=exchange.decision.is_edited)
 
     def _formed(self, exchange: _Exchange, body: bytes, *, is_edited: bool) -> OutgoingRequest:
-        """A request with a whole body."""
+        """A request with a whole body, the gateway's own tool declared in it where that is wanted and can be."""
+        exchange.betas = exchange.decision.betas if is_edited else ()
+        is_plain = is_edited or b"content-encoding" not in exchange.found
+        exchange.declared = None
+        if exchange.takes_own_tool and is_plain:
+            exchange.declared = self._own_calls.declared(exchange.target.route, body)
+        if exchange.declared is not None:
+            body, is_edited = exchange.declared.text.encode("utf-8", "surrogatepass"), True
+        return self._sent_with(exchange, body, is_edited=is_edited)
+
+    def _sent_with(self, exchange: _Exchange, body: bytes, *, is_edited: bool) -> OutgoingRequest:
+        """A request with a whole body and the headers that go with it."""
         headers = forwarded_headers(exchange.headers, is_edited=is_edited)
-        if is_edited and exchange.decision.betas:
-            headers[_BETA_HEADER] = with_betas(",".join(headers.getall(_BETA_HEADER, ())), exchange.decision.betas)
+        if exchange.declared is not None:
+            headers["accept-encoding"] = "identity"  # Calls are taken out of the answer.
+        if exchange.betas:
+            headers[_BETA_HEADER] = with_betas(",".join(headers.getall(_BETA_HEADER, ())), exchange.betas)
         return OutgoingRequest(exchange.method, exchange.url, headers, SentOnceBody(body))
 
     def _hold_own(self, exchange: _Exchange) -> None:
@@ -279,11 +301,23 @@ class Relay:
             answered = await self._second_try.answered(exchange.decision, response, ask)
             response = answered.response
             self._let_own_go(exchange)
-            await self._relay(exchange, answered)
+            await self._relay(exchange, answered, self._pieces(exchange, answered))
         finally:
             response.close()
 
-    async def _relay(self, exchange: _Exchange, answered: Answered) -> None:
+    def _pieces(self, exchange: _Exchange, answered: Answered) -> AsyncIterator[bytes]:
+        """The body for the client, as it comes. Raises what aiohttp raises when it breaks off."""
+        declared = exchange.declared
+        if declared is None or not is_hidden(answered.response):
+            exchange.declared = None
+            return _pieces(answered)
+
+        async def go_on(body: bytes) -> aiohttp.ClientResponse:
+            return await self._client.open(self._sent_with(exchange, body, is_edited=True))
+
+        return self._own_calls.pieces(declared, exchange.decision.call_id, answered, go_on)
+
+    async def _relay(self, exchange: _Exchange, answered: Answered, pieces: AsyncIterator[bytes]) -> None:
         response = answered.response
         exchange.status = response.status
         exchange.content_type = response.headers.get("content-type", "")
@@ -291,20 +325,23 @@ class Relay:
         if exchange.decision.call_id is not None:
             exchange.answer_copy = AnswerCopy(self._config.max_answer_bytes, self._copies)
         headers = answer_headers(response.raw_headers, exchange.decision.note)
-        if response.status == _NOT_MODIFIED:
-            # It tells the length of a body that is not sent, and the server would wait for that body.
+        if response.status == _NOT_MODIFIED or exchange.declared is not None:
+            # It tells the length of a body that is not sent, or may be another, and the server would wait for it.
             headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
         await exchange.send({"type": "http.response.start", "status": response.status, "headers": headers})
         exchange.has_begun = True
         self._metrics.observe_seconds("cgk_ttfb_seconds", time.monotonic() - exchange.sent_at)
         try:
-            async for piece in _pieces(answered):
+            async for piece in pieces:
                 await exchange.send({"type": "http.response.body", "body": piece, "more_body": True})
                 if exchange.answer_copy is not None:
                     exchange.answer_copy.add(piece)
         except (aiohttp.ClientError, OSError):
             # The server closes the connection without an end when nothing more is sent here: the client sees what
             # the gateway saw.
+            self._metrics.count("cgk_broken_answers_total", by="upstream")
+            return
+        if exchange.declared is not None and not exchange.declared.is_complete:
             self._metrics.count("cgk_broken_answers_total", by="upstream")
             return
         exchange.is_complete = True
