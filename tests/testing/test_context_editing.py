@@ -243,7 +243,7 @@ def test_a_result_that_is_shorter_than_its_placeholder_stays() -> None:
 
 
 def test_the_cache_is_broken_once_and_reads_what_was_cleared_from_then_on() -> None:
-    edit = clearing(trigger=tokens(4_000), keep=uses(4), clear_at_least=tokens(2_000))
+    edit = clearing(trigger=tokens(3_800), keep=uses(4), clear_at_least=tokens(2_000))
     with FakeProvider() as provider:
         for calls in range(9, 14):
             send(provider, MESSAGES, editing(edit, messages=looks(calls, is_marked=True)), **CONTEXT)

@@ -190,6 +190,15 @@ def _unmarked(value: object) -> object:
     return value
 
 
+def _arguments_of(block: Mapping[str, Any]) -> str | None:
+    """Arguments of a call, whose name and ids are its framing; None for what is no call."""
+    if block.get("type") == "tool_use":
+        return _text_of(block.get("input"))
+    holder = block.get("function") if block.get("type") == "call" else block
+    arguments = holder.get("arguments") if isinstance(holder, dict) else None
+    return arguments if isinstance(arguments, str) else None
+
+
 _token_counts: dict[bytes, int] = {}
 """Tokens by digest: a session sends the same blocks with every request."""
 _MOST_COUNTS = 1 << 16
@@ -221,7 +230,9 @@ def _block_tokens(block: Mapping[str, Any]) -> int:
         return 0
     for key in ("content", "output"):
         if kind.endswith(("_result", "_output")) and key in block:
-            return TOOL_CALL_TOKENS + sum(map(_block_tokens, _as_blocks(block[key])))
+            return sum(map(_block_tokens, _as_blocks(block[key])))
     if kind in ("document", "file", "input_file"):
         return image_tokens()
+    if (arguments := _arguments_of(block)) is not None:
+        return TOOL_CALL_TOKENS + estimate_tokens(arguments)
     return TOOL_CALL_TOKENS + estimate_tokens(_text_of({k: v for k, v in block.items() if k not in ("type", "id")}))
