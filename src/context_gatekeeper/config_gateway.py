@@ -23,7 +23,7 @@ from context_gatekeeper.config import (
     unknown_setting,
 )
 from context_gatekeeper.errors import ConfigError
-from context_gatekeeper.wire.native import NativeMode
+from context_gatekeeper.types import NativeMode
 
 __all__ = ["BUILT_IN_UPSTREAMS", "GatewayConfig", "Upstream", "load_gateway_config"]
 

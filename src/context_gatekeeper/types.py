@@ -28,6 +28,7 @@ __all__ = [
     "Decision",
     "GateVerdict",
     "MessageRole",
+    "NativeMode",
     "Page",
     "PageDraft",
     "PageId",
@@ -77,6 +78,16 @@ class PageScope(StrEnum):
     PRIVATE = "private"
     SHARED = "shared"
     KNOWLEDGE = "knowledge"
+
+
+class NativeMode(StrEnum):
+    """What is left to a provider's own means of keeping a context small."""
+
+    OFF = "off"
+    AUTO = "auto"
+    """Native where ours cannot act or is known to cost more."""
+    PREFER = "prefer"
+    """Native wherever the provider has it."""
 
 
 class Provenance(StrEnum):

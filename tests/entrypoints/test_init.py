@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from context_gatekeeper.entrypoints.clients.codex import LIMIT_NOTE
 from context_gatekeeper.entrypoints.clients.wanted import is_our_hook
 from tests.entrypoints.hooks.clients import environ_of
 from tests.entrypoints.running import OnTerminal, Result, error_line, run_cgk
@@ -309,6 +310,16 @@ def test_codex_gets_a_provider_of_its_own_and_a_word_about_trust(tmp_path: Path)
     assert TOML in path.read_text("utf-8")
     assert "trust" in result.stderr
     assert "PostToolUse" not in read(path.with_name("hooks.json"))["hooks"]
+    assert LIMIT_NOTE not in result.stderr  # the gateway slims what Codex sends
+
+
+def test_who_sets_up_hooks_of_codex_alone_is_told_what_they_cannot_do(tmp_path: Path) -> None:
+    result = done(tmp_path, "init", "codex")
+
+    hooks = read(tmp_path / ".codex" / "hooks.json")["hooks"]
+    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd"}
+    assert LIMIT_NOTE in " ".join(result.stderr.split())
+    assert LIMIT_NOTE not in done(tmp_path, "init", "claude").stderr
 
 
 def test_a_line_that_the_user_added_behind_our_block_stays(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from context_gatekeeper.errors import ConfigError
 from context_gatekeeper.gateway.planner_settings import PlannerSettings
 from context_gatekeeper.gateway.planning import SessionPlanner
 from context_gatekeeper.gateway.port import Answer, GatewayCall, PlanReply, SentAs
-from context_gatekeeper.wire.native import CONTEXT_BETA, NativeMode
+from context_gatekeeper.types import NativeMode
+from context_gatekeeper.wire.native import CONTEXT_BETA
 from context_gatekeeper.wire.records import WireApi
 from tests.gateway.histories import OLDER_MODEL, Growth, Size, grow
 from tests.gateway.test_rendering import EAGER

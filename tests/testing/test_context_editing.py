@@ -10,10 +10,10 @@ import pytest
 from context_gatekeeper.testing import FakeProvider, FakeReply
 from context_gatekeeper.testing.context_editing import PLACEHOLDER
 from context_gatekeeper.testing.records import ReceivedRequest
+from context_gatekeeper.types import NativeMode
 from context_gatekeeper.wire import decode_request
 from context_gatekeeper.wire.native import (
     NativeApplied,
-    NativeMode,
     is_about_native,
     native_applied,
     native_edits,

@@ -207,6 +207,31 @@ def test_origins_say_why_nobody_typed_a_message(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_of_a_hook_only_what_the_model_saw_is_there(tmp_path: Path) -> None:
+    def beside(uuid: str, parent: str, kind: str, **more: Any) -> dict[str, Any]:
+        return record(uuid, parent, "attachment", attachment={"type": kind, **more})
+
+    session = read(
+        tmp_path,
+        typed("a", None, "1"),
+        beside("b", "a", "hook_success", content="", stdout='{"hookSpecificOutput": {}}', exitCode=0),
+        beside("c", "b", "hook_success", hookEvent="SessionStart", content="on main", stdout="on main", durationMs=3),
+        beside("d", "c", "hook_additional_context", content=["noted"]),
+        beside("e", "d", "hook_non_blocking_error", stderr="no such command"),
+        beside("f", "e", "hook_blocking_error", blockingError={"blockingError": "not so"}),
+        beside("g", "f", "hook_success", stdout="x"),
+        typed("h", "g", "2"),
+    )
+    assert texts(session) == [
+        "1",
+        '{"type":"hook_success","hookEvent":"SessionStart","content":"on main"}',
+        '{"type":"hook_additional_context","content":["noted"]}',
+        '{"type":"hook_blocking_error","blockingError":{"blockingError":"not so"}}',
+        "2",
+    ]
+    assert session.warnings == ()
+
+
 def test_system_records_that_say_nothing_to_the_model_are_passed_over(tmp_path: Path) -> None:
     session = read(
         tmp_path,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.errors import WireFormatError
-from context_gatekeeper.types import BlockKind
+from context_gatekeeper.types import BlockKind, NativeMode
 from context_gatekeeper.wire import decode_request, encode_request
 from context_gatekeeper.wire.native import (
     CLEAR_TOOLS,
@@ -21,11 +21,9 @@ from context_gatekeeper.wire.native import (
     CONTEXT_BETA,
     KEEP_THINKING,
     NativeApplied,
-    NativeMode,
     NativePlan,
     holds_compaction,
     is_about_native,
-    is_own_api,
     native_applied,
     native_edits,
     paying_clearance,
@@ -242,24 +240,6 @@ def test_it_is_added_to_an_edited_request_too() -> None:
 )
 def test_names_of_betas_come_behind_the_clients(value: str, names: tuple[str, ...], sent: str) -> None:
     assert with_betas(value, names) == sent
-
-
-@pytest.mark.parametrize(
-    ("api", "url", "is_own"),
-    [
-        (MESSAGES, "https://api.anthropic.com", True),
-        (RESPONSES, "https://api.openai.com/v1", True),
-        (RESPONSES, "https://eu.api.openai.com/v1", True),
-        (MESSAGES, "https://api.minimax.io/anthropic", False),
-        (MESSAGES, "https://api.anthropic.com.example.org", False),
-        (MESSAGES, "https://notapi.anthropic.com", False),
-        (MESSAGES, "https://api.openai.com/v1", False),
-        (CHAT, "https://api.openai.com/v1", False),
-        (CHAT, "", False),
-    ],
-)
-def test_a_providers_own_service_is_known_by_its_host(api: WireApi, url: str, *, is_own: bool) -> None:
-    assert is_own_api(api, url) is is_own
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 from context_gatekeeper.engine.pager_params import OURS, OURS_CAREFUL, OURS_FRUGAL, PagerParams
 from context_gatekeeper.errors import ConfigError
-from context_gatekeeper.wire.native import NativeMode
+from context_gatekeeper.types import NativeMode
 
 __all__ = ["POLICIES", "PlannerSettings"]
 

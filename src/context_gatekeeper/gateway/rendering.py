@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from context_gatekeeper.core.argument_cuts import ArgumentCut, cut_arguments
 from context_gatekeeper.core.cuts import cut_plain
-from context_gatekeeper.core.recalled_text import RecalledItem, render_recalled
+from context_gatekeeper.core.recalled_text import RecalledItem, neutralise, render_recalled
 from context_gatekeeper.engine.digest import handle_ranges, slice_text
 from context_gatekeeper.engine.session_log import Segment, SessionLog, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm
@@ -478,7 +478,8 @@ class _Rendering:
                     continue
                 texts += self._recalled(recalled)
                 recalled = []
-                texts.append(entry.text)
+                # Lines of a page stand in the user's place here: none of them may look like a role's.
+                texts.append(neutralise(entry.text) if entry.form is EntryForm.DIGEST else entry.text)
             texts += self._recalled(recalled)
         host = self._owner.note_host(self._first_mark(), self._standing | self._hosts())
         if host is not None:

@@ -48,6 +48,19 @@ _EVENTS = {
 }
 """Subtype of a system record -> kind of event, and where its figures stand."""
 _NO_MODEL = "<synthetic>"
+_UNSEEN_HOOKS = frozenset(
+    {
+        "hook_cancelled",
+        "hook_deferred_tool",
+        "hook_error_during_execution",
+        "hook_non_blocking_error",
+        "hook_permission_decision",
+        "hook_system_message",
+    }
+)
+"""Attachments about hooks that the user is shown, and the model is not."""
+_HOOK_FIELDS = ("type", "hookName", "toolUseID", "hookEvent", "content")
+"""Of a hook that ran well. Its ``stdout`` is what it told the program, a result in the result's place for one."""
 
 
 def read_claude(records: Sequence[LogRecord], warnings: list[str]) -> list[AgentSession]:
@@ -57,6 +70,7 @@ def read_claude(records: Sequence[LogRecord], warnings: list[str]) -> list[Agent
     before a compaction stays. The fragments of one model call are one message, a tool result is a
     message of its own. Records of the program's bookkeeping are passed over; attachments are
     user messages of origin "attachment" with their JSON, except for what a person typed meanwhile.
+    Of a hook that ran, what it printed is bookkeeping too: what the model saw of it stands apart.
 
     Args:
         records: of the file.
@@ -238,7 +252,11 @@ class _Talk:
             pieces = read_pieces(attachment.get("prompt"), record.place, self.warnings)
             blocks = tuple(block for piece in pieces for block in piece.blocks)
             self._say(blocks, "" if mode == "prompt" else mode, self._time(record), record)
+        elif isinstance(attachment, dict) and _is_unseen(kind, attachment):
+            return
         else:
+            if isinstance(attachment, dict) and kind == "hook_success":
+                attachment = {name: attachment[name] for name in _HOOK_FIELDS if name in attachment}
             block = ContentBlock(BlockKind.OTHER, json_text(attachment), name=kind or ATTACHMENT)
             self._say((block,), ATTACHMENT, self._time(record), record)
 
@@ -259,6 +277,11 @@ class _Talk:
 
     def _time(self, record: LogRecord) -> float | None:
         return read_time(record.value.get("timestamp"), record.place, self.warnings)
+
+
+def _is_unseen(kind: str, attachment: Mapping[str, Any]) -> bool:
+    """Whether the model sees nothing of an attachment about a hook."""
+    return kind in _UNSEEN_HOOKS or (kind == "hook_success" and not attachment.get("content"))
 
 
 def _message(record: LogRecord) -> Mapping[str, Any]:

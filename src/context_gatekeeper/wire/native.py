@@ -11,12 +11,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
-from urllib.parse import urlsplit
 
 from context_gatekeeper.core.economics import PriceProfile, rewrite_price
-from context_gatekeeper.types import BlockKind
+from context_gatekeeper.types import BlockKind, NativeMode
 from context_gatekeeper.wire.answer_draft import as_object, as_objects, first_count, loaded_object
 from context_gatekeeper.wire.json_source import Node, read_document
 from context_gatekeeper.wire.models import binds_whole_prefix, claude_version
@@ -30,11 +28,9 @@ __all__ = [
     "CONTEXT_BETA",
     "KEEP_THINKING",
     "NativeApplied",
-    "NativeMode",
     "NativePlan",
     "holds_compaction",
     "is_about_native",
-    "is_own_api",
     "native_applied",
     "native_edits",
     "paying_clearance",
@@ -70,20 +66,9 @@ _GPT = re.compile(r"\bgpt-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)")
 _ABOUT_NATIVE = re.compile(
     r"context_management|anthropic-beta|compact_threshold|\b(?:clear|compact)_\w*20\d{6}", re.IGNORECASE
 )
-_OWN_HOSTS: Mapping[WireApi, str] = {WireApi.MESSAGES: "api.anthropic.com", WireApi.RESPONSES: "api.openai.com"}
 _FIELD, _SUMMARIZE = "context_management", "compaction"
 _MARKS = ("applied_edits", '"compaction"')
 """One of them stands in every answer that tells of native edits."""
-
-
-class NativeMode(StrEnum):
-    """The setting ``native``."""
-
-    OFF = "off"
-    AUTO = "auto"
-    """Native where ours cannot act or is known to cost more."""
-    PREFER = "prefer"
-    """Native wherever the provider has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +207,6 @@ def _rounded_up(tokens: int) -> int:
 
 def _member(value: object) -> str:
     return f'"{_FIELD}":{json.dumps(value, separators=(",", ":"))}'
-
-
-def is_own_api(api: WireApi, base_url: str) -> bool:
-    """Whether an upstream's address is that of the API's own provider, regional ones included."""
-    host, own = urlsplit(base_url).hostname or "", _OWN_HOSTS.get(api)
-    return own is not None and (host == own or host.endswith(f".{own}"))
 
 
 def paying_clearance(prices: PriceProfile) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,7 +31,45 @@ STREAM = (
     b"".join(f'data: {{"n": {n}, "text": "你好🟢 {n:04d}"}}\r\n\r\n'.encode() for n in range(90)) + b"data: [DONE]\n\n"
 )
 CUTS = (0, 1, 7, 31, 32, 33, 1023, 1024, 2047, 2048, 4095, len(STREAM) - 1, len(STREAM))
-"""The short form of "every byte of a 4 KB stream"."""
+"""Of a 4 KB stream; short streams are cut at every byte."""
+
+
+def events(*told: dict[str, object] | str, named: bool) -> bytes:
+    """A stream of events, with their types in front where an API does so."""
+    lines = []
+    for one in told:
+        data = one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
+        name = f"event: {one['type']}\n" if named and isinstance(one, dict) else ""
+        lines.append(f"{name}data: {data}\n\n")
+    return "".join(lines).encode()
+
+
+SHORT = {
+    "/v1/messages": events(
+        {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": [], "usage": {}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "你好🟢"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
+        {"type": "message_stop"},
+        named=True,
+    ),
+    "/v1/chat/completions": events(
+        {"id": "c", "choices": [{"index": 0, "delta": {"role": "assistant", "content": "你好🟢"}}]},
+        {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+        {"id": "c", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}},
+        "[DONE]",
+        named=False,
+    ),
+    "/v1/responses": events(
+        {"type": "response.created", "response": {"id": "r", "status": "in_progress"}},
+        {"type": "response.output_text.delta", "item_id": "i", "output_index": 0, "delta": "你好🟢"},
+        {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [], "usage": {}}},
+        named=True,
+    ),
+}
+"""A whole answer of each API, its last event with it."""
+FRAMINGS = ("chunked", "half chunk", "length")
 
 
 class BreakingUpstream:
@@ -41,14 +80,18 @@ class BreakingUpstream:
 
     async def answer(self, request: Received, side: UpstreamSide) -> None:
         wanted = json.loads(request.body)
-        part = STREAM[: wanted["bytes"]]
+        stream = SHORT[request.target] if wanted.get("short") else STREAM
+        coding = {"content-encoding": "gzip"} if wanted.get("coded") else {}
+        stream = gzip.compress(stream, mtime=0) if coding else stream
+        part = stream[: wanted["bytes"]]
         framing = wanted["framing"]
         if framing == "chunked":
-            await side.send(chunked_head(), *([chunk(part)] if part else []))
+            await side.send(chunked_head(coding), *([chunk(part)] if part else []))
         elif framing == "half chunk":
-            await side.send(chunked_head(), b"%x\r\n" % (len(STREAM) + 1) + part)
+            await side.send(chunked_head(coding), b"%x\r\n" % (len(stream) + 1) + part)
         else:
-            await side.send(plain_answer(STREAM + b"!").partition(b"\r\n\r\n")[0] + b"\r\n\r\n" + part)
+            head = plain_answer(stream + b"!", headers=coding).partition(b"\r\n\r\n")[0]
+            await side.send(head + b"\r\n\r\n" + part)
         await self.may_break.wait()
         self.may_break.clear()
         if wanted["end"] == "reset":
@@ -77,27 +120,71 @@ def gateway(upstream: ScriptedUpstream, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.mark.parametrize("end", ["reset", "fin"])
-@pytest.mark.parametrize("framing", ["chunked", "half chunk", "length"])
+@pytest.mark.parametrize("framing", FRAMINGS)
 def test_the_client_gets_the_bytes_up_to_the_break_and_no_end(
     gateway: RunningGateway, upstream: ScriptedUpstream, script: BreakingUpstream, framing: str, end: str
 ) -> None:
     """R12, O38: nothing is invented, the turn is told to the planner as incomplete."""
     for size in CUTS:
-        with RawClient(gateway.port) as client:
-            body = json.dumps({"bytes": size, "framing": framing, "end": end}).encode()
-            client.request("POST", "/v1/chat/completions", body)
-            _, _, headers = client.read_head()
-            found = {name.lower(): value for name, value in headers}
-            is_chunked = found.get("transfer-encoding") == "chunked"
-            read = client.read_pieces(size) if is_chunked else client.read_some(size)
-            upstream.loop.call_soon_threadsafe(script.may_break.set)
-            rest, is_whole = client.read_body(found) if is_chunked else (client.read_some(1), False)
-            assert (read, rest, is_whole) == (STREAM[:size], b"", False), size
+        wanted = {"bytes": size, "framing": framing, "end": end}
+        assert broken_off(gateway, upstream, script, "/v1/chat/completions", wanted) == (STREAM[:size], b"", False), (
+            size
+        )
     gateway.run(gateway.gateway.planner.status(DEADLINE_SECONDS))
     heard = [e for e in read_journal(Path(gateway.gateway.config.folder) / "journal") if e["kind"] == "observe"]
     last = heard[-len(CUTS) :]
     assert [entry["is_complete"] for entry in last] == [False] * len(CUTS)
     assert [entry["content"] for entry in last] == [STREAM[:size].decode("utf-8", "replace") for size in CUTS]
+
+
+def broken_off(
+    gateway: RunningGateway, upstream: ScriptedUpstream, script: BreakingUpstream, path: str, wanted: dict[str, object]
+) -> tuple[bytes, bytes, bool]:
+    """What a client reads before the break and behind it, and whether the answer came to its end."""
+    size = int(str(wanted["bytes"]))
+    with RawClient(gateway.port) as client:
+        client.request("POST", path, json.dumps(wanted).encode())
+        _, _, headers = client.read_head()
+        found = {name.lower(): value for name, value in headers}
+        is_chunked = found.get("transfer-encoding") == "chunked"
+        read = client.read_pieces(size) if is_chunked else client.read_some(size)
+        upstream.loop.call_soon_threadsafe(script.may_break.set)
+        rest, is_whole = client.read_body(found) if is_chunked else (client.read_some(1), False)
+    return read, rest, is_whole
+
+
+@pytest.mark.parametrize("end", ["reset", "fin"])
+@pytest.mark.parametrize("path", SHORT)
+def test_a_short_answer_of_each_api_breaks_off_at_every_byte(
+    gateway: RunningGateway, upstream: ScriptedUpstream, script: BreakingUpstream, path: str, end: str
+) -> None:
+    """R12 at every k, the framings taken in turn; even behind the last event there is no end that none sent."""
+    stream, journal = SHORT[path], Path(gateway.gateway.config.folder) / "journal"
+    assert len(stream) <= 2048
+    for size in range(len(stream) + 1):
+        wanted = {"short": True, "bytes": size, "framing": FRAMINGS[size % len(FRAMINGS)], "end": end}
+        assert broken_off(gateway, upstream, script, path, wanted) == (stream[:size], b"", False), wanted
+    gateway.run(gateway.gateway.planner.status(DEADLINE_SECONDS))
+    heard = [entry for entry in read_journal(journal) if entry["kind"] == "observe"][-len(stream) - 1 :]
+    assert [entry["content"] for entry in heard] == [
+        stream[:size].decode("utf-8", "replace") for size in range(len(stream) + 1)
+    ]
+    assert not any(entry["is_complete"] for entry in heard)
+
+
+@pytest.mark.parametrize("path", SHORT)
+def test_a_coded_answer_breaks_off_at_every_byte_of_its_coding(
+    gateway: RunningGateway, upstream: ScriptedUpstream, script: BreakingUpstream, path: str
+) -> None:
+    stream, journal = gzip.compress(SHORT[path], mtime=0), Path(gateway.gateway.config.folder) / "journal"
+    for size in range(len(stream) + 1):
+        wanted = {"short": True, "coded": True, "bytes": size, "framing": FRAMINGS[size % len(FRAMINGS)], "end": "fin"}
+        assert broken_off(gateway, upstream, script, path, wanted) == (stream[:size], b"", False), wanted
+    gateway.run(gateway.gateway.planner.status(DEADLINE_SECONDS))
+    heard = [entry for entry in read_journal(journal) if entry["kind"] == "observe"][-len(stream) - 1 :]
+    assert not any(entry["is_complete"] for entry in heard)
+    text = SHORT[path].decode()
+    assert all(text.startswith(entry["content"].rstrip("\ufffd")) for entry in heard)
 
 
 def test_a_stream_that_ends_without_its_last_event_is_told_as_incomplete(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from context_gatekeeper.entrypoints.hook import answer_event
 from context_gatekeeper.entrypoints.hooks.original_results import with_originals
+from context_gatekeeper.entrypoints.hooks.page_files import forget_pages
 from context_gatekeeper.transcripts.agent_sessions import read_sessions
 from context_gatekeeper.types import AgentSession, BlockKind
 from tests.entrypoints.hooks.clients import LARGE, bash, environ_of, tool_event, write_claude_log
@@ -202,6 +203,8 @@ def forged(home: Path, path: str) -> str:
         "{pages}/./toolu_01.txt",
         "{pages}/secret.txt",
         "{pages}/{session}/sub/toolu_01.txt",
+        "{pages}/{session}/agent-1/sub/toolu_01.txt",
+        "{pages}/{session}/agent-1/../../../secret.txt",
         "{pages}-other/{session}/toolu_01.txt",
     ],
 )
@@ -273,3 +276,113 @@ def test_files_that_cannot_be_deleted_are_told(home: Path) -> None:
 
     assert shown.returncode == 2
     assert "its files stay" in shown.stderr
+
+
+AGENT = "a0d8585e0f776f284"
+
+
+def log_of_agent(home: Path, view: str) -> Path:
+    """The log of a sub-agent, as Claude Code keeps it beside its session's."""
+    (home / "subagents").mkdir()
+    log = log_of(home / "subagents", view)
+    lines = [json.loads(line) | {"isSidechain": True, "agentId": AGENT} for line in log.read_text("utf-8").splitlines()]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return log
+
+
+def import_both(home: Path) -> dict[str, str]:
+    """A session and its sub-agent, each with a result of the same call's name that the hook slimmed."""
+    env = {name: value for name, value in environ_of(home).items() if name.startswith("XDG_")}
+    agents = f"the sub-agent's {LARGE}"
+    logs = (
+        log_of(home, view_of_command()),
+        log_of_agent(home, slimmed("Bash", bash(agents), agent_id=AGENT, agent_type="Explore")["stdout"]),
+    )
+    for log in logs:
+        assert run_cgk(home, "import", log, env=env).returncode == 0
+    assert sorted(file_texts(home)) == [LARGE, agents]
+    return env
+
+
+def file_texts(home: Path) -> list[str]:
+    return [file.read_text("utf-8") for file in (home / PAGES).rglob("*.txt")]
+
+
+def test_the_original_of_a_sub_agents_result_comes_in_with_its_own_log(home: Path) -> None:
+    env = import_both(home)
+
+    pages = cgk_json(home, "pages", f"{SESSION}/agent-{AGENT}", env=env)["pages"]
+
+    texts = [run_cgk(home, "expand", page["handle"], env=env).stdout for page in pages]
+    assert any(f"the sub-agent's {LARGE}" in text for text in texts)
+    assert not any("whole text: " in text for text in texts)
+
+
+def test_forgetting_a_session_removes_its_sub_agents_sessions_and_files_too(home: Path) -> None:
+    env = import_both(home)
+
+    told = cgk_json(home, "forget", SESSION, "--yes", env=env)
+
+    assert told["sessions"] == [SESSION, f"{SESSION}/agent-{AGENT}"]
+    assert told["deleted_files"] == 2
+    assert list((home / PAGES).iterdir()) == []
+    assert "no such agent session" in run_cgk(home, "pages", f"{SESSION}/agent-{AGENT}", env=env).stderr
+
+
+def test_files_of_a_sub_agent_whose_log_never_came_in_go_with_its_session(home: Path) -> None:
+    env = {name: value for name, value in environ_of(home).items() if name.startswith("XDG_")}
+    run_cgk(home, "import", log_of(home, view_of_command()), env=env)
+    slimmed("Bash", bash(f"2 {LARGE}"), agent_id=AGENT)
+
+    assert cgk_json(home, "forget", SESSION, "--yes", env=env)["deleted_files"] == 2
+    assert file_texts(home) == []
+
+
+def test_forgetting_a_sub_agent_leaves_its_session_and_that_ones_files(home: Path) -> None:
+    env = import_both(home)
+
+    told = cgk_json(home, "forget", f"{SESSION}/agent-{AGENT}", "--yes", env=env)
+
+    assert (told["sessions"], told["deleted_files"]) == ([f"{SESSION}/agent-{AGENT}"], 1)
+    assert file_texts(home) == [LARGE]
+    assert cgk_json(home, "pages", SESSION, env=env)["pages"] != []
+
+
+def test_while_another_session_of_the_same_log_stays_the_sub_agents_stay(home: Path) -> None:
+    env = import_both(home)
+    log = log_of(home, "another result")
+    assert run_cgk(home, "import", log, env=env).returncode == 0
+
+    assert cgk_json(home, "forget", f"{SESSION}~2", "--yes", env=env)["sessions"] == [f"{SESSION}~2"]
+
+
+def test_forgetting_a_page_removes_the_file_of_its_text_and_no_other(home: Path) -> None:
+    env = import_both(home)
+    slimmed("Bash", bash(f"more {LARGE}"), tool_use_id="toolu_02")
+    pages = cgk_json(home, "pages", SESSION, env=env)["pages"]
+    (handle,) = [one["handle"] for one in pages if LARGE in run_cgk(home, "expand", one["handle"], env=env).stdout]
+
+    told = cgk_json(home, "forget", handle, handle, "--yes", env=env)
+
+    assert told["deleted_files"] == 1
+    assert sorted(file_texts(home)) == [f"more {LARGE}", f"the sub-agent's {LARGE}"]
+
+
+def test_forgetting_a_page_that_no_file_was_kept_of_removes_none(home: Path) -> None:
+    env = import_both(home)
+    handle = cgk_json(home, "pages", SESSION, env=env)["pages"][0]["handle"]
+
+    assert cgk_json(home, "forget", handle, "--yes", env=env)["deleted_files"] == 0
+    assert len(file_texts(home)) == 2
+
+
+def test_a_link_in_the_place_of_a_sub_agents_folder_is_not_followed(home: Path) -> None:
+    view_of_command()
+    (home / "outside").mkdir()
+    (home / "outside" / "mine.txt").write_text("mine")
+    (home / PAGES / SESSION / f"agent-{AGENT}").symlink_to(home / "outside")
+
+    forget_pages(SESSION, folder=str(home / PAGES))
+
+    assert (home / "outside" / "mine.txt").read_text() == "mine"
+    assert not (home / PAGES / SESSION).exists()

@@ -119,6 +119,7 @@ def test_found_lines_and_fetched_pages_are_slimmed(tmp_path: Path) -> None:
         tool_event("Agent", {"content": [{"type": "text", "text": LARGE}]}),
         tool_event("mcp__files__read_file", [{"type": "text", "text": LARGE}]),
         tool_event("mcp__db__query", {"content": [{"type": "text", "text": LARGE}], "structuredContent": {}}),
+        tool_event("mcp__cgk__cgk_expand", [{"type": "text", "text": LARGE}]),
         tool_event("mcp__db__query", [LARGE, 3]),
         tool_event("mcp__db__query", 3),
         tool_event("mcp__db__query", [{"type": "text", "text": LARGE}], turn_id="t1", model="gpt"),

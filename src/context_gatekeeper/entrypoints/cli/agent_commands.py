@@ -228,8 +228,8 @@ def pin(face: Face, /, handle: str | None, store: str | None, session: str | Non
 def forget(face: Face, /, names: tuple[str, ...], store: str | None, is_sure: bool) -> None:
     """Delete sessions, or pages by their handles, for good, with what was sealed of them.
 
-    A session is named whole. Nothing else ever deletes anything. Importing the same log again brings nothing
-    back.
+    A session is named whole, and its sub-agents' go with it. The files that `cgk hook` kept of their results go
+    too. Nothing else ever deletes anything. Importing the same log again brings nothing back.
     """
     from context_gatekeeper.entrypoints.cli.agent_import import run_forget
 

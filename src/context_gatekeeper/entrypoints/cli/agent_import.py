@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import click
 
-from context_gatekeeper.agent_pool import AgentPool, ImportResult
+from context_gatekeeper.agent_pool import Expansion, ImportResult, SessionInfo
 from context_gatekeeper.core.handles import parse_handle
 from context_gatekeeper.entrypoints.cli.agent_store import counted, long_work, open_pool, session_named
 from context_gatekeeper.entrypoints.cli.face import Face
 from context_gatekeeper.entrypoints.cli.session_files import SessionFiles
 from context_gatekeeper.entrypoints.cli.terminal import Tint, clipped, columns_for, one_line, pipe_table, say
+from context_gatekeeper.entrypoints.hooks.events import AGENT_MARK
 from context_gatekeeper.entrypoints.hooks.original_results import with_originals
-from context_gatekeeper.entrypoints.hooks.page_files import data_folder, forget_pages, pages_folder
+from context_gatekeeper.entrypoints.hooks.own_output import without_own_output
+from context_gatekeeper.entrypoints.hooks.page_files import data_folder, forget_pages, forget_texts, pages_folder
 from context_gatekeeper.errors import ConfigError, GatekeeperError
 
 __all__ = ["run_forget", "run_import"]
@@ -29,7 +31,7 @@ _NAME_COLUMNS, _BESIDE_NAME = 60, 60
 def run_import(face: Face, files: Sequence[str], store: str | None, redaction: str | None, *, dry_run: bool) -> None:
     """Take every session of the files in, file by file; what was taken in before an error stays.
 
-    Where a log holds what our hook showed of a result, the result itself comes in.
+    Where a log holds what our hook showed of a result, the result itself comes in; what we told the agent does not.
     """
     results: list[ImportResult] = []
     error = ""
@@ -42,7 +44,8 @@ def run_import(face: Face, files: Sequence[str], store: str | None, redaction: s
             for file, sessions in chain((first,), listed):
                 with long_work(face, f"import {one_line(file)}", len(sessions)) as on_session:
                     for session in sessions:
-                        results.append(pool.import_session(with_originals(session, kept), dry_run=dry_run))
+                        said = without_own_output(with_originals(session, kept))
+                        results.append(pool.import_session(said, dry_run=dry_run))
                         _show_warnings(face, file, results[-1])
                         on_session()
         except GatekeeperError as failure:
@@ -112,18 +115,21 @@ def _state(result: ImportResult) -> str:
 
 
 def run_forget(face: Face, names: Sequence[str], store: str | None, *, is_sure: bool) -> None:
-    """Delete sessions, or pages by their handles, after asking; with a session the files that our hook kept of it."""
+    """Delete sessions with their sub-agents', or pages by their handles, after asking; with them the hook's files."""
     with open_pool(face, store) as pool:
         handles = [name for name in names if parse_handle(name) is not None]
-        sessions = [session_named(pool, name, is_whole=True) for name in names if name not in handles]
-        count = _page_count(pool, sessions, handles)
+        named = [session_named(pool, name, is_whole=True) for name in names if name not in handles]
+        known = {info.name: info for info in pool.sessions()}
+        sessions = list(dict.fromkeys((*named, *_agents_of(named, known.values()))))
+        # An unknown handle is told before anybody is asked.
+        pages = [pool.expand(handle) for handle in dict.fromkeys(handles)]
+        count = len(pages) + sum(pool.totals(session).pages for session in sessions)
         what = ", ".join(one_line(name) for name in (*sessions, *handles))
         if not is_sure:
             _ask(f"Delete {counted(count, 'page')} for good ({what})?")
         deleted = pool.forget_pages(handles) if handles else 0
-        log_ids = {info.name: info.log_id for info in pool.sessions()}
         deleted += sum(map(pool.forget_session, sessions))
-    files = sum(_forget_files(log_ids[name]) for name in sessions)
+    files = _forget_files([known[name].log_id for name in sessions], pages, known)
     if face.as_json:
         face.print_json({"deleted_pages": deleted, "deleted_files": files, "sessions": sessions, "handles": handles})
     else:
@@ -131,20 +137,35 @@ def run_forget(face: Face, names: Sequence[str], store: str | None, *, is_sure: 
         say(face.paint(f"{told} deleted for good: {what}", Tint.ACCENT))
 
 
-def _forget_files(session: str) -> int:
-    """Raises ConfigError where a file of the session's results cannot be deleted."""
+def _agents_of(names: Sequence[str], known: Collection[SessionInfo]) -> Iterator[str]:
+    """Sessions of the sub-agents of sessions that go; they stay while another session of the same log does."""
+    staying = {info.log_id for info in known if info.name not in names}
+    gone = {info.log_id for info in known if info.name in names} - staying
+    for info in known:
+        if any(info.log_id.startswith(f"{log_id}{AGENT_MARK}") for log_id in gone):
+            yield info.name
+
+
+def _forget_files(log_ids: Sequence[str], pages: Sequence[Expansion], known: Mapping[str, SessionInfo]) -> int:
+    """How many files went: those of sessions, and those that held what pages did.
+
+    Raises ConfigError where one cannot be deleted.
+    """
     folder = pages_folder(data_folder())
+    texts: dict[str, list[str]] = {}
+    for page in pages:
+        if page.session in known:
+            texts.setdefault(known[page.session].log_id, []).append(page.text)
+    count = sum(_deleted(name, lambda name: forget_texts(name, texts[name], folder=folder), folder) for name in texts)
+    return count + sum(_deleted(name, lambda name: forget_pages(name, folder=folder), folder) for name in log_ids)
+
+
+def _deleted(session: str, delete: Callable[[str], int], folder: str) -> int:
     try:
-        return forget_pages(session, folder=folder)
+        return delete(session)
     except OSError as error:
         step = f"delete what is left of it in {folder}"
         raise ConfigError(f"session {session[:80]!a}", f"its files stay ({error.strerror})", step) from error
-
-
-def _page_count(pool: AgentPool, sessions: Sequence[str], handles: Sequence[str]) -> int:
-    for handle in handles:
-        pool.expand(handle)  # an unknown one is told before anybody is asked
-    return len(set(handles)) + sum(pool.totals(session).pages for session in sessions)
 
 
 def _ask(question: str) -> None:

@@ -37,9 +37,9 @@ _HAS_HOOKS = frozenset(("claude", "codex"))
 def hook_command(shadow: bool) -> None:
     """Answer one event of a client's hook: JSON on standard input, JSON on standard output.
 
-    For the settings of Claude Code and Codex, which `cgk init` writes. Large results of tools are slimmed before the
-    model sees them, prompts get pages of earlier sessions of the folder, sessions are archived. The exit code is 0
-    always: on any failure the client goes on as it would without.
+    For the settings of Claude Code and Codex, which `cgk init` writes. Prompts get pages of earlier sessions of the
+    folder, sessions are archived. Large results of Claude Code's tools are slimmed before the model sees them; Codex
+    takes no other result from a hook. The exit code is 0 always: on any failure the client goes on as it would without.
     """
     from context_gatekeeper.entrypoints.hook import run_hook
 
@@ -183,7 +183,8 @@ def init(
     """Set a client up for good, after showing what changes in its settings.
 
     Each file's old content stays beside it as NAME.cgk-backup; `cgk uninstall` takes exactly ours out again. Claude
-    Code and Codex get hooks; opencode has none, and works by the gateway.
+    Code and Codex get hooks, of which only Claude Code's slim results of tools; opencode has none. The gateway works
+    for all three.
     """
     from context_gatekeeper.entrypoints.clients.wanted import Wanted
 
@@ -200,9 +201,11 @@ def init(
     changes = _setup_of(client).planned_changes(wanted, Path.home(), Path.cwd())
     is_written = _apply(face, changes, is_sure=is_sure, is_removal=False)
     if client == "codex" and wanted.hooks and is_written and not face.as_json:
-        from context_gatekeeper.entrypoints.clients.codex import TRUST_NOTE
+        from context_gatekeeper.entrypoints.clients.codex import LIMIT_NOTE, TRUST_NOTE
 
         face.note(f"note: {TRUST_NOTE}")
+        if not wanted.gateway:
+            face.note(f"note: {LIMIT_NOTE}")
 
 
 @click.command()

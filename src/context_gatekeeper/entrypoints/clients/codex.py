@@ -24,15 +24,18 @@ from context_gatekeeper.entrypoints.clients.wanted import (
 )
 from context_gatekeeper.errors import ConfigError
 
-__all__ = ["HOOK_EVENTS", "TRUST_NOTE", "planned_changes", "planned_removals", "run_arguments"]
+__all__ = ["HOOK_EVENTS", "LIMIT_NOTE", "TRUST_NOTE", "planned_changes", "planned_removals", "run_arguments"]
 
-HOOK_EVENTS = {  # no PostToolUse: Codex takes no other output from it
+HOOK_EVENTS = {  # no PostToolUse: Codex takes no other result from it, of its own tools or of a server's
     "SessionStart": "",
     "UserPromptSubmit": "",
     "PreCompact": "",
     "SessionEnd": "",
 }
 TRUST_NOTE = "Codex skips new hooks until you trust them: start codex, open /hooks, and trust those of cgk"
+LIMIT_NOTE = (
+    "Codex takes no shorter result of a tool from a hook: the gateway alone slims those (cgk wrap, or --gateway)"
+)
 _KEY_VARIABLE = "OPENAI_API_KEY"
 
 

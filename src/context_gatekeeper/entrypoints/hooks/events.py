@@ -9,8 +9,10 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["HookEvent", "is_same_folder", "read_event"]
+__all__ = ["AGENT_MARK", "HookEvent", "is_same_folder", "read_event"]
 
+AGENT_MARK = "/agent-"
+"""Between the names of a session and of its sub-agent."""
 Json = Mapping[str, object]
 
 
@@ -28,6 +30,12 @@ class HookEvent(NamedTuple):
     is_codex: bool
     fields: Json
     """The object as it came."""
+
+    @property
+    def log_name(self) -> str:
+        """Name of the session whose log gets what the event tells: a sub-agent's own, as readers of logs name it."""
+        agent = self.text("agent_id")
+        return f"{self.session}{AGENT_MARK}{agent}" if agent else self.session
 
     def text(self, name: str) -> str:
         """A field that is text; "" for another kind or none."""

@@ -1,20 +1,25 @@
 """Originals of slimmed results as files of their own, which an agent reads by the path that its view names.
 
-``DATA/context-gatekeeper/pages/SESSION/CALL.txt``, byte for byte, mode 0600 in folders of mode 0700. What the client
-says becomes no path: names other than plain ones are hashed. The same result gets the same file.
+``DATA/context-gatekeeper/pages/SESSION/CALL.txt``, byte for byte, mode 0600 in folders of mode 0700; a sub-agent's are
+in a folder ``agent-ID`` of its session's. What the client says becomes no path: names other than plain ones are
+hashed. The same result gets the same file.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
-__all__ = ["data_folder", "forget_pages", "keep_page", "kept_page", "pages_folder", "settings_folder"]
+from context_gatekeeper.entrypoints.hooks.events import AGENT_MARK
+
+__all__ = ["data_folder", "forget_pages", "forget_texts", "keep_page", "kept_page", "pages_folder", "settings_folder"]
 
 _APPLICATION = "context-gatekeeper"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _MOST_NAME_CHARS = 100
 _FILE_END = ".txt"
+_AGENT_START = "agent-"
 _HASH_BYTES = 10
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
@@ -55,7 +60,7 @@ def keep_page(text: str, session: str, call: str, *, folder: str) -> str:
 
     Args:
         text: the original.
-        session: the client's name of its session.
+        session: name of the session in its log (`HookEvent.log_name`).
         call: the client's name of the call, with what tells two texts of one result apart.
         folder: of `pages_folder`.
 
@@ -63,9 +68,9 @@ def keep_page(text: str, session: str, call: str, *, folder: str) -> str:
         OSError: it is not kept; the result must go on as it is.
     """
     content = text.encode("utf-8", "surrogatepass")
-    place = os.path.join(folder, _name(session))
-    os.makedirs(folder, _FOLDER_MODE, exist_ok=True)
-    os.makedirs(place, _FOLDER_MODE, exist_ok=True)
+    place = _place(session, folder)
+    for made in dict.fromkeys((folder, os.path.dirname(place), place)):
+        os.makedirs(made, _FOLDER_MODE, exist_ok=True)
     path = os.path.join(place, f"{_name(call)}{_FILE_END}")
     if not _holds(path, content):
         if os.path.lexists(path):  # another text under the same name: the first one's view still names it
@@ -81,12 +86,14 @@ def kept_page(path: str, *, folder: str) -> str | None:
         path: as anybody told it.
         folder: of `pages_folder`.
     """
-    place, name = os.path.split(path)
-    session = os.path.basename(place)
-    is_ours = path == os.path.join(folder, session, name) and name.endswith(_FILE_END)
-    if not is_ours or not (_is_plain(session) and _is_plain(name.removesuffix(_FILE_END))):
+    if not path.startswith(os.path.join(folder, "")) or not path.endswith(_FILE_END):
         return None
-    if os.path.islink(place) or os.path.islink(path):
+    names = path.removesuffix(_FILE_END)[len(os.path.join(folder, "")) :].split(os.sep)
+    is_agents = len(names) == 3 and names[1].startswith(_AGENT_START)
+    if not (len(names) == 2 or is_agents) or not all(map(_is_plain, names)):
+        return None
+    places = [os.path.join(folder, *names[:depth]) for depth in range(1, len(names))]
+    if any(map(os.path.islink, (*places, path))):
         return None
     try:
         with open(path, "rb") as file:
@@ -96,23 +103,62 @@ def kept_page(path: str, *, folder: str) -> str | None:
 
 
 def forget_pages(session: str, *, folder: str) -> int:
-    """Delete the files of a session's results, and their folder; how many there were.
+    """Delete the files of a session's results and of its sub-agents', and their folders; how many there were.
 
     Args:
-        session: the client's name of its session.
+        session: name of the session in its log.
         folder: of `pages_folder`.
 
     Raises:
         OSError: not all could be deleted.
     """
-    place = os.path.join(folder, _name(session))
+    return _forget_folder(_place(session, folder))
+
+
+def forget_texts(session: str, texts: Sequence[str], *, folder: str) -> int:
+    """Delete the files of a session's results that hold nothing but what stands in one of the texts; how many.
+
+    Args:
+        session: name of the session in its log.
+        texts: of pages.
+        folder: of `pages_folder`.
+
+    Raises:
+        OSError: not all could be deleted.
+    """
+    place = _place(session, folder)
     if os.path.islink(place) or not os.path.isdir(place):
         return 0
-    names = os.listdir(place)
-    for name in names:
-        os.unlink(os.path.join(place, name))
+    count = 0
+    for name in os.listdir(place):
+        path = os.path.join(place, name)
+        kept = kept_page(path, folder=folder)
+        if kept and any(kept in text for text in texts):
+            os.unlink(path)
+            count += 1
+    return count
+
+
+def _forget_folder(place: str) -> int:
+    if os.path.islink(place) or not os.path.isdir(place):
+        return 0
+    count = 0
+    for name in os.listdir(place):
+        path = os.path.join(place, name)
+        if name.startswith(_AGENT_START) and os.path.isdir(path) and not os.path.islink(path):
+            count += _forget_folder(path)
+        else:
+            os.unlink(path)
+            count += name.endswith(_FILE_END)
     os.rmdir(place)
-    return sum(name.endswith(_FILE_END) for name in names)
+    return count
+
+
+def _place(session: str, folder: str) -> str:
+    """The folder of a session's files."""
+    name, mark, agent = session.partition(AGENT_MARK)
+    own = os.path.join(folder, _name(name))
+    return os.path.join(own, f"{_AGENT_START}{_name(agent)}") if mark else own
 
 
 def _is_plain(name: str) -> bool:

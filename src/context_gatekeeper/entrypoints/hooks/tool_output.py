@@ -1,9 +1,10 @@
 """PostToolUse: an oversized result is slimmed before the model sees it for the first time, in its tool's own shape.
 
-Claude Code takes ``updatedToolOutput`` of any tool. Codex 0.171 takes none: it names ``updatedMCPToolOutput`` in its
-schema, refuses it and shows the hook as failed; the gateway slims what Codex sends. The original is a file before its
-view goes out. A shape that is not known, a picture, a file that was read and an output that the
-client has cut and kept itself stay as they are. The same result gets the same answer, always.
+Claude Code takes ``updatedToolOutput`` of any tool. Codex 0.171 takes none: its schema has ``updatedMCPToolOutput``,
+but it refuses that for its own tools and for a server's alike, shows the hook as failed and sends the result as it
+was. The gateway slims what Codex sends. The original is a file before its view goes out. A shape that is not known, a
+picture, a file that was read, what our own tools gave and an output that the client has cut and kept itself stay as
+they are. The same result gets the same answer, always.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ __all__ = ["LEAST_CHARS", "answer_tool_output", "view_of"]
 LEAST_CHARS = 16_000
 """``MEASURED_SLIMMING.threshold_chars``, here so that most calls load nothing; a test holds them together."""
 _MCP_PREFIX = "mcp__"
+_OWN_PREFIX = "mcp__cgk__"
+"""Of our own server's tools, as `cgk init` sets it up."""
 _NAMING = ("command", "pattern", "url", "query", "path")
 """What of a call's arguments says what its result is of, the best first."""
 Json = dict[str, object]
@@ -47,8 +50,8 @@ def answer_tool_output(event: HookEvent, folder: str) -> Json:
         OSError: the original could not be kept. ConfigError: the settings cannot be used.
     """
     tool = event.text("tool_name")
-    if event.is_codex:
-        return {}
+    if event.is_codex or tool.startswith(_OWN_PREFIX):
+        return {}  # who asks us for a text shall get it
     response = event.fields.get("tool_response")
     large = [one for one in _texts(tool, response) if len(one.text) > LEAST_CHARS]
     if not large or not _slim(event, tool, large, folder):
@@ -74,7 +77,7 @@ def _slim(event: HookEvent, tool: str, texts: list[_Text], folder: str) -> bool:
             continue  # its original may be kept nowhere
         named = call or f"{tool} {arguments} {len(one.text)}"
         path = keep_page(
-            one.text, event.session, f"{named}-{one.label}" if one.label else named, folder=pages_folder(folder)
+            one.text, event.log_name, f"{named}-{one.label}" if one.label else named, folder=pages_folder(folder)
         )
         view = view_of(one.text, path, tool, told)
         if view is not None:
