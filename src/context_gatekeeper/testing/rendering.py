@@ -26,7 +26,8 @@ __all__ = ["RenderedBlock", "chain_digests", "extend_chain", "output_blocks", "r
 
 _MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
-_IMAGE_TYPES = frozenset({"image", "image_url", "input_image"})
+_IMAGE_TYPES = frozenset({"image", "image_url", "input_image", "document", "file", "input_file"})
+"""Documents are counted as images are."""
 _UNSEEN = frozenset({"id", "status", "annotations", "logprobs"})
 """Keys of Responses items that a client may leave out when it sends an item again."""
 _BYTES_PER_REDACTED_TOKEN = 4
@@ -231,8 +232,6 @@ def _block_tokens(block: Mapping[str, Any]) -> int:
     for key in ("content", "output"):
         if kind.endswith(("_result", "_output")) and key in block:
             return sum(map(_block_tokens, _as_blocks(block[key])))
-    if kind in ("document", "file", "input_file"):
-        return image_tokens()
     if (arguments := _arguments_of(block)) is not None:
         return TOOL_CALL_TOKENS + estimate_tokens(arguments)
     return TOOL_CALL_TOKENS + estimate_tokens(_text_of({k: v for k, v in block.items() if k not in ("type", "id")}))
