@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -104,24 +105,55 @@ class Script:
         return self.replies.pop(0)
 
 
-@pytest.fixture
-def script() -> Script:
+@pytest.fixture(scope="module")
+def only_script() -> Script:
     return Script()
 
 
-@pytest.fixture
-def provider(script: Script) -> Iterator[FakeProvider]:
-    with FakeProvider(script) as running:
+@pytest.fixture(scope="module")
+def only_provider(only_script: Script) -> Iterator[FakeProvider]:
+    with FakeProvider(only_script) as running:
         yield running
 
 
-@pytest.fixture
-def gateway(provider: FakeProvider, tmp_path: Path) -> Iterator[RunningGateway]:
-    settings = {"own_tool": True}
+@pytest.fixture(scope="module")
+def gateway(only_provider: FakeProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     with running_gateway(
-        provider.url, folder=tmp_path, planner=PLANNER, planner_settings=settings, own_tool=True
+        only_provider.url,
+        folder=tmp_path_factory.mktemp("gateway"),
+        planner=PLANNER,
+        planner_settings={"own_tool": True},
+        own_tool=True,
     ) as running:
         yield running
+
+
+@pytest.fixture
+def script(only_script: Script) -> Script:
+    only_script.replies = []
+    return only_script
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the provider has got since the test began."""
+
+    provider: FakeProvider
+    first: int
+    refused: int
+
+    @property
+    def requests(self) -> list[ReceivedRequest]:
+        return list(self.provider.requests[self.first :])
+
+    @property
+    def refusals(self) -> list[object]:
+        return list(self.provider.refusals[self.refused :])
+
+
+@pytest.fixture
+def provider(only_provider: FakeProvider) -> Seen:
+    return Seen(only_provider, len(only_provider.requests), len(only_provider.refusals))
 
 
 def expand(handle: str) -> FakeCall:
@@ -131,12 +163,13 @@ def expand(handle: str) -> FakeCall:
 @EACH_API
 @EACH_WAY
 def test_the_model_gets_the_page_and_the_client_one_answer(
-    api: WireApi, is_stream: bool, script: Script, provider: FakeProvider, gateway: RunningGateway
+    api: WireApi, is_stream: bool, script: Script, provider: Seen, gateway: RunningGateway
 ) -> None:
     script.replies = [
         FakeReply("I look.", thinking="hm", calls=[expand("p0")]),
         FakeReply("It holds 4,711.", thinking="so", calls=[FakeCall("read", {"path": "a"})]),
     ]
+    calls = gateway.count("cgk_own_calls_total")
     got = send(gateway, api, request_of(api, [said(api, PAGE)], is_stream=is_stream))
     assert (got.status, got.is_whole) == (200, True)
     assert OWN_TOOL.encode() not in got.body.replace(b'"name": "cgk_expand"', b"") or api is WireApi.RESPONSES
@@ -153,18 +186,18 @@ def test_the_model_gets_the_page_and_the_client_one_answer(
     assert second.body["tools"] == first.body["tools"]
     assert second.raw.count(PAGE.strip().encode()) == 2, "the client's own text, and the tool's result"
     assert provider.refusals == []
-    assert gateway.count("cgk_own_calls_total") == 1
+    assert gateway.count("cgk_own_calls_total") == calls + 1
 
 
 @EACH_API
 @pytest.mark.parametrize("model", ["", "claude-opus-4-8"])
 def test_a_conversation_goes_on_behind_such_an_answer(
-    api: WireApi, model: str, script: Script, provider: FakeProvider, gateway: RunningGateway
+    api: WireApi, model: str, script: Script, provider: Seen, gateway: RunningGateway
 ) -> None:
     """The client sends back one answer, without the call that it does not know; nothing is refused."""
     if model and api is not WireApi.MESSAGES:
         model = ""
-    talk = [said(api, PAGE)]
+    talk, calls = [said(api, PAGE)], gateway.count("cgk_own_calls_total")
     for number in range(4):
         script.replies = [
             FakeReply("I look.", thinking="hm", calls=[expand("p0")]),
@@ -179,13 +212,13 @@ def test_a_conversation_goes_on_behind_such_an_answer(
     assert provider.refusals == []
     assert gateway.count("cgk_second_tries_total", sent="plan") == 0
     assert b"no such page" in provider.requests[2].raw
-    assert gateway.count("cgk_own_calls_total") == 8
+    assert gateway.count("cgk_own_calls_total") == calls + 8
 
 
 @EACH_API
 @EACH_WAY
 def test_beside_calls_of_the_clients_ours_are_left_out_and_the_page_comes_with_the_next_request(
-    api: WireApi, is_stream: bool, script: Script, provider: FakeProvider, gateway: RunningGateway
+    api: WireApi, is_stream: bool, script: Script, provider: Seen, gateway: RunningGateway
 ) -> None:
     script.replies = [FakeReply("Both.", calls=[expand("p0"), FakeCall("read", {"path": "a"})]), FakeReply("Done.")]
     got = send(gateway, api, request_of(api, [said(api, PAGE)], is_stream=is_stream))
@@ -197,7 +230,7 @@ def test_beside_calls_of_the_clients_ours_are_left_out_and_the_page_comes_with_t
 
 @EACH_API
 def test_a_model_that_calls_nothing_else_for_ever_is_stopped(
-    api: WireApi, script: Script, provider: FakeProvider, gateway: RunningGateway
+    api: WireApi, script: Script, provider: Seen, gateway: RunningGateway
 ) -> None:
     script.replies = [FakeReply(f"{number}", calls=[expand("p0")]) for number in range(20)]
     got = send(gateway, api, request_of(api, [said(api, PAGE)], is_stream=True))
@@ -209,7 +242,7 @@ def test_a_model_that_calls_nothing_else_for_ever_is_stopped(
 
 @EACH_API
 def test_without_tools_in_shadow_and_when_off_nothing_is_declared(
-    api: WireApi, script: Script, provider: FakeProvider, gateway: RunningGateway
+    api: WireApi, script: Script, provider: Seen, gateway: RunningGateway
 ) -> None:
     script.replies = [FakeReply("ok")] * 3
     body = request_of(api, [said(api, "Go.")], is_stream=True)
@@ -220,10 +253,10 @@ def test_without_tools_in_shadow_and_when_off_nothing_is_declared(
     assert [request.raw for request in provider.requests] == [plain, body, body]
 
 
-def test_counted_tokens_are_those_with_the_tool(provider: FakeProvider, gateway: RunningGateway) -> None:
+def test_counted_tokens_are_those_with_the_tool(provider: Seen, gateway: RunningGateway) -> None:
     body = request_of(WireApi.MESSAGES, [said(WireApi.MESSAGES, "Go.")], is_stream=False)
     counted = [json.loads(ask(port, "/v1/messages/count_tokens", body, HEADERS).body)["input_tokens"]
-               for port in (gateway.port, int(provider.url.rsplit(":", 1)[1]))]  # fmt: skip
+               for port in (gateway.port, int(provider.provider.url.rsplit(":", 1)[1]))]  # fmt: skip
     assert 50 < counted[0] - counted[1] < 150
 
 
@@ -258,11 +291,9 @@ def test_where_it_cannot_go_on_the_client_gets_the_end_of_what_came(tmp_path: Pa
     assert (got.status, told["stop_reason"], told["content"]) == (200, "end_turn", call["content"][:1])  # type: ignore[index]
 
 
-def test_a_planner_that_knows_nothing_gives_a_text_all_the_same(
-    tmp_path: Path, script: Script, provider: FakeProvider
-) -> None:
+def test_a_planner_that_knows_nothing_gives_a_text_all_the_same(tmp_path: Path, script: Script, provider: Seen) -> None:
     script.replies = [FakeReply("", calls=[expand("p0")]), FakeReply("Well.")]
-    with running_gateway(provider.url, folder=tmp_path, planner="no.such:thing", own_tool=True) as gateway:
+    with running_gateway(provider.provider.url, folder=tmp_path, planner="no.such:thing", own_tool=True) as gateway:
         got = send(gateway, WireApi.CHAT, request_of(WireApi.CHAT, [said(WireApi.CHAT, PAGE)], is_stream=False))
     assert json.loads(got.body)["choices"][0]["message"]["content"] == "Well."
     assert b"cannot be fetched" in provider.requests[-1].raw
@@ -270,12 +301,17 @@ def test_a_planner_that_knows_nothing_gives_a_text_all_the_same(
 
 @pytest.mark.parametrize("fault", ["raise", "sleep"])
 def test_a_planner_that_fails_then_gives_a_text_all_the_same(
-    tmp_path: Path, script: Script, provider: FakeProvider, fault: str
+    tmp_path: Path, script: Script, provider: Seen, fault: str
 ) -> None:
     script.replies = [FakeReply("", calls=[expand("p0")]), FakeReply("Well.")]
     settings = {"fetch_fault": fault}
     with running_gateway(
-        provider.url, folder=tmp_path, planner_settings=settings, own_tool=True, repair_seconds=0.3, answer_seconds=5.0
+        provider.provider.url,
+        folder=tmp_path,
+        planner_settings=settings,
+        own_tool=True,
+        repair_seconds=0.3,
+        answer_seconds=5.0,
     ) as gateway:
         got = send(gateway, WireApi.CHAT, request_of(WireApi.CHAT, [said(WireApi.CHAT, PAGE)], is_stream=False))
     assert json.loads(got.body)["choices"][0]["message"]["content"] == "Well."

@@ -177,7 +177,7 @@ def test_in_shadow_and_off_nothing_is_sent_twice(gateway: RunningGateway, upstre
 def test_a_planner_that_fails_then_leaves_the_refusal(upstream: ScriptedUpstream, tmp_path: Path, fault: str) -> None:
     settings = {"repair_fault": fault}
     with running_gateway(
-        upstream.url, folder=tmp_path, planner_settings=settings, repair_seconds=0.3, answer_seconds=5.0
+        upstream.url, folder=tmp_path, planner_settings=settings, repair_seconds=0.2, answer_seconds=0.5
     ) as gateway:
         got, sent = sent_for(gateway, upstream, b'{"a": "a thought"}')
         assert (got.status, got.body, len(sent)) == (400, ABOUT_THINKING, 1)
