@@ -21,10 +21,12 @@ from context_gatekeeper.core.anchor import (
     scan_anchors,
     shortened,
 )
+from context_gatekeeper.errors import ConfigError
 
 ANY_TEXT = st.text(st.characters(), max_size=200) | st.text(
     st.sampled_from("aB1_./'\"`-+#的锁カ한\u200d\ud800\0“”「」 v"), max_size=200
 )
+
 HOSTILE = {
     "empty": "",
     "lone surrogates": "\ud800 redis \udfff",
@@ -338,3 +340,8 @@ def test_of_a_long_text_every_term_is_counted_and_the_first_places_are_told() ->
     assert sum(scan.counts.values()) > len(scan.spans)
     words = scan_anchors(" ".join(f"word{place}" for place in range(70_000)))
     assert (len(words.spans), words.counts["word69999"]) == (1 << 16, 1)
+
+
+def test_anchors_of_what_is_no_text_are_refused() -> None:
+    with pytest.raises(ConfigError, match="it is a int, not a text"):
+        extract_anchors(5)  # type: ignore[arg-type]

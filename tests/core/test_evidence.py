@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_gatekeeper.core.evidence import (
+    MIN_TOKEN_CHARS,
     argument_texts,
     evidence_tokens,
     line_keys,
@@ -69,13 +70,15 @@ def test_a_token_stands_for_the_runs_of_its_components() -> None:
     assert token_runs("/".join("abcdefghijklmnopqrst")) == ("/".join("abcdefghijklmnopqrst"),)
 
 
-def test_a_token_is_composed_of_two_halves_at_each_border() -> None:
-    assert token_halves("cmd/cli/main.go") == (
-        ("cmd", "cli/main.go"),
-        ("cmd/cli", "main.go"),
-        ("cmd/cli/main", "go"),
+def test_a_token_is_composed_of_two_halves_at_each_border_where_both_may_be_units() -> None:
+    assert token_halves("commands/client/main_loop.go") == (
+        ("commands", "client/main_loop.go"),
+        ("commands/client", "main_loop.go"),
     )
+    assert token_halves("src:://longer_name_of_it") == ()
+    assert token_halves("longer_name_of::/it_it_it") == (("longer_name_of", "it_it_it"),) * 3
     assert token_halves("plain_name") == ()
+    assert token_halves("a.b") == ()
 
 
 def test_evidence_of_a_text_holds_each_unit_once() -> None:
@@ -162,8 +165,8 @@ def test_runs_stand_in_their_token_and_have_no_runs_of_their_own_beyond_it(name:
 @given(NAMES)
 def test_halves_are_what_stands_before_and_behind_a_border(name: str) -> None:
     for left, right in token_halves(name):
-        assert left
-        assert right
+        assert len(left) >= MIN_TOKEN_CHARS
+        assert len(right) >= MIN_TOKEN_CHARS
         assert left in name
         assert right in name
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_gatekeeper.core.anchor import scan_anchors
 from context_gatekeeper.core.page_value import (
     NewItems,
     PageForm,
@@ -79,6 +80,13 @@ def test_a_term_that_comes_often_stands_before_an_equally_rare_one() -> None:
 
 def test_a_term_without_weight_is_left_out() -> None:
     assert page_anchors("alpha beta", lambda term: float(term == "beta")) == {"beta": 1.0}
+
+
+def test_a_text_that_was_scanned_is_not_again_unless_some_of_it_is_unreadable() -> None:
+    readable, other = "alpha beta\n", f"alpha {SHA}\n"
+    for text in (readable, other):
+        assert page_anchors(text, even, counts=scan_anchors(text).counts) == page_anchors(text, even)
+    assert page_anchors(readable, even, counts={"gamma": 1}) == {"gamma": 1.0}
 
 
 @given(ANY_TEXT)

@@ -273,3 +273,19 @@ def test_the_calibration_factor_stays_in_its_range(figures: list[tuple[int, int]
     for real, estimated in figures:
         calibration = calibration.updated(real, estimated)
         assert 0.7 <= calibration.factor <= 1.8
+
+
+@given(st.text(st.sampled_from("aAzZ09_ \t\n\r/.'st-éß漢あ한\u0301\u0e31Ⅳ\x1c\xa0"), max_size=40))
+def test_every_text_is_cut_as_its_letters_ask_whatever_else_stands_in_it(text: str) -> None:
+    pieces = split_pieces(f"{text}\nx")
+    assert "".join(pieces) == f"{text}\nx"
+    # A mark asks for the widest classes, and changes nothing of what stands in the lines before.
+    assert split_pieces(f"{text}\nx\u0e31") == [*pieces[:-1], "x\u0e31"]
+
+
+@given(st.text(st.sampled_from("ab Z9.\n漢é"), max_size=12))
+@example("漢é9é")  # 5.5 by one order of the sum, a little less by another
+def test_the_estimate_is_the_sum_of_the_counts_however_it_is_added_up(text: str) -> None:
+    for family, row in PIECE_ROWS.items():
+        total = sum(getattr(row, name) * count for name, count in count_pieces(text).items() if count)
+        assert estimate_tokens(text, family) == (max(1, round(total)) if text else 0)

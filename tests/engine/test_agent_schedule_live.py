@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+
+import pytest
 
 from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.engine.agent_schedule import AgentSchedule
 from context_gatekeeper.engine.pager_params import OURS
+from context_gatekeeper.engine.window import EntryForm
 from context_gatekeeper.types import AgentMessage, BlockKind, ContentBlock, MessageRole, Usage
 
 EAGER = replace(OURS, overdraft=1.0, patience=0.0, fault_price_factor=0.01, fault_target=None, reserve_faults=0.0)
@@ -106,3 +110,66 @@ def test_a_cache_that_is_known_to_be_cold_is_no_matter_of_time() -> None:
     plan = schedule.plan(is_cold=True, explains=False)
     assert plan.rewrite == "cold"
     assert plan.entries == ()
+
+
+def test_a_look_ahead_in_steps_decides_as_one_at_once_and_nothing_before_its_last() -> None:
+    stepped, at_once = session(12), session(12)
+    for schedule in (stepped, at_once):
+        schedule.set_resident(fence="a1b2c3d4")
+        schedule.plan(postpones=True)
+        schedule.add(call(12))
+    before = window(stepped)
+    steps = 0
+    for _ in stepped.look_ahead_steps():
+        steps += 1
+        assert window(stepped) == before
+    at_once.look_ahead()
+    assert steps > 12
+    assert window(stepped) == window(at_once) != before
+    assert stepped.pager.rewrites == at_once.pager.rewrites != []
+    plan = stepped.plan(explains=False)
+    assert (plan.entries, stepped.pager.window.entries[-1].form) == ((), EntryForm.RESIDENT)
+
+
+Act = Callable[[AgentSchedule], object]
+
+
+@pytest.mark.parametrize(
+    "overtake",
+    [
+        lambda schedule: schedule.plan(postpones=True),
+        lambda schedule: schedule.add(result(12)),
+        lambda schedule: schedule.set_resident(fence="a1b2c3d4"),
+    ],
+    ids=["plan", "message", "resident"],
+)
+def test_a_look_ahead_that_something_overtakes_is_given_up_and_costs_nothing(overtake: Act) -> None:
+    overtaken, undisturbed = session(12), session(12)
+    for schedule in (overtaken, undisturbed):
+        schedule.add(call(12))
+    steps = overtaken.look_ahead_steps()
+    for _ in range(30):
+        next(steps)
+    for schedule in (overtaken, undisturbed):
+        overtake(schedule)
+    assert list(steps) == []
+    for schedule in (overtaken, undisturbed):
+        schedule.plan()
+    assert window(overtaken) == window(undisturbed)
+    assert overtaken.pager.rewrites == undisturbed.pager.rewrites
+
+
+def test_a_change_inside_the_first_block_of_all_counts_the_block_from_its_beginning() -> None:
+    schedule = AgentSchedule(PRICES["anthropic-5m"], resident_tokens=2000, params=replace(EAGER, whole_blocks=True))
+    schedule.add(result(0))
+    for number in range(1, 8):
+        schedule.plan()
+        schedule.add(call(number))
+        schedule.add(result(number))
+    schedule.plan()
+    assert len(schedule.log.segments[0].slices) > 1
+    assert schedule.pager.rewrites[0].swapped_out[0] == 0
+
+
+def window(schedule: AgentSchedule) -> list[tuple[str, int, tuple[int, ...], str]]:
+    return [(entry.form.value, entry.tokens, entry.pieces, entry.text) for entry in schedule.pager.window.entries]

@@ -14,7 +14,14 @@ from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.core.handles import RangeUnit
 from context_gatekeeper.core.tokens import TOOL_CALL_TOKENS
 from context_gatekeeper.engine.citation import CitationModel
-from context_gatekeeper.engine.digest import DIGEST_PARAMS, DigestMaker, handle_ranges, slice_text, units_in
+from context_gatekeeper.engine.digest import (
+    DIGEST_PARAMS,
+    DigestMaker,
+    handle_ranges,
+    run_through,
+    slice_text,
+    units_in,
+)
 from context_gatekeeper.engine.session_log import SessionLog
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
 from context_gatekeeper.types import AgentMessage
@@ -31,7 +38,6 @@ class Bench:
         self.entries = [self.window.make(EntryForm.RAW, piece.tokens, [piece.number]) for piece in self.log.slices]
         self.maker = DigestMaker(
             self.log,
-            self.window,
             CitationModel(self.log),
             PRICES["anthropic-5m"],
             replace(DIGEST_PARAMS, **params),  # type: ignore[arg-type]
@@ -43,7 +49,7 @@ class Bench:
         out = {entry.number for entry in entries if entry.is_whole and entry.pieces[0] in leaving}
         staying = [entry for entry in entries if entry.number not in out and entry.form is not EntryForm.DIGEST]
         self.window.replace_all(staying)
-        laid = self.maker.lay(entries, out, prompt_tokens=30_000, worth=worth)
+        laid = run_through(self.maker.lay(entries, out, self.window, prompt_tokens=30_000, worth=worth))
         self.window.replace_all(laid)
         return laid
 

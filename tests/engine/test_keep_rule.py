@@ -33,7 +33,13 @@ class Desk:
 
     def idle(self, factor: float = 0.0) -> set[int]:
         """Slices that may leave; with a factor of 0 no page fault is worth anything."""
-        return self.slices(self.rule.idle(self.window.tokens, factor))
+        return self.slices(self.numbers(factor))
+
+    def numbers(self, factor: float) -> set[int]:
+        """Entries that may leave; it is noted."""
+        found = self.rule.look(self.window.tokens, factor)
+        self.rule.note(found)
+        return found.entries
 
     def forced(self, tokens: int) -> set[int]:
         return self.slices(self.rule.forced(set(), tokens))
@@ -188,7 +194,7 @@ def test_what_was_pinned_before_is_idle_and_goes_first_and_what_is_pinned_stays(
     older, pinned = (desk.window.make(EntryForm.RESIDENT, 50, text=text) for text in ("goal: old", "goal: new"))
     desk.window.replace_all([older, pinned, *desk.window.entries])
     desk.rule.resident_text = "goal: new"
-    idle = desk.rule.idle(desk.window.tokens, 100.0)
+    idle = desk.numbers(100.0)
     assert older.number in idle
     assert pinned.number not in idle
     assert desk.rule.forced(set(), 1) == {older.number}
@@ -201,9 +207,17 @@ def test_other_tasks_beyond_their_share_are_named() -> None:
     messages += [answered(call("s", "Write", file_path="reports/sales.py", content=module_text(99, 9)))]
     messages += [returned(gave("s", "written", "Write")), answered("Written.")]
     desk = Desk(messages, replace(TIGHT, other_task_share=0.0))
-    desk.idle(100.0)
+    over_quota = desk.rule.look(desk.window.tokens, 100.0).over_quota
     others = {
         entry.number for entry in desk.window.entries if desk.log.is_of_other_task(desk.log.slices[entry.pieces[0]])
     }
-    assert desk.rule.over_quota
-    assert desk.rule.over_quota <= others
+    assert over_quota
+    assert over_quota <= others
+
+
+def test_a_look_notes_nothing() -> None:
+    desk = Desk([said("Go."), *modules(1, 2), answered("Done.")])
+    found = desk.rule.look(desk.window.tokens, 0.0)
+    assert desk.rule.idle_since == {}
+    desk.rule.note(found)
+    assert desk.rule.idle_since == found.since == dict.fromkeys(found.entries, desk.log.calls)

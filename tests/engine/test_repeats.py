@@ -162,3 +162,22 @@ def test_references_put_together_with_what_is_sent_are_the_new_text(
         event("a reference")
         assert told == plain_lines(sent)
         assert entry.tokens <= 0.6 * piece.tokens
+
+
+def test_lines_of_an_older_slice_that_is_one_long_line_are_compared_too() -> None:
+    long_line = "the_long_line_of_it = " + "compute_the_value(12345) + " * 400
+    text = f"{long_line}\n{module_text(1, 20)}"
+    _, _, found = last_added(returned(gave("a", text, "Read")), returned(gave("b", text, "Read")))
+    assert found[0] is not None
+    assert found[0].entry.text == "[= p0#L1-1]"  # type: ignore[attr-defined]
+
+
+def test_only_older_slices_are_referred_to() -> None:
+    text = module_text(1, 200)
+    log, added = logged([returned(gave("a", text, "Read"), gave("b", text, "Read"))])
+    window = Window(log)
+    pieces = added[0]
+    assert reference_to_window(log, window, pieces[0]) is None
+    for piece in pieces[1:]:
+        window.append(window.make(EntryForm.RAW, piece.tokens, [piece.number]))
+    assert reference_to_window(log, window, pieces[0]) is None

@@ -215,3 +215,20 @@ def test_a_session_that_begins_with_an_answer_has_a_card_of_the_first_task() -> 
     card = cards.running({})
     assert card is not None
     assert (card.task_id, card.label) == ("t1", "")
+
+
+def test_a_running_card_may_be_read_block_by_block_before_it_is_asked_for() -> None:
+    labels, others = TaskLabels(), TaskLabels()
+    read, asked = RunningCards(labels, "/srv/shop"), RunningCards(others, "/srv/shop")
+    assert list(read.read_steps()) == []
+    blocks = 0
+    for message in FIXING.messages:
+        for cards, tasks in ((read, labels), (asked, others)):
+            tasks.add(message)
+            cards.add(message, blocks)
+        blocks += len(message.blocks)
+        next(read.read_steps(), None)  # given up behind the first
+    rest = len(list(read.read_steps()))
+    assert 0 < rest < blocks
+    assert list(read.read_steps()) == []
+    assert read.running({}) == asked.running({})

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_gatekeeper.engine.session_log import (
+    MOST_READ_CHARS,
     SLICE_TOKENS,
     SessionLog,
     SliceKind,
@@ -248,3 +249,43 @@ def test_the_counts_of_slices_and_units_agree(steps: list[tuple[str, list[int]]]
         assert piece.newest == len(newest)
         assert piece.line_citations <= piece.citations
         assert (piece.last_cited >= 0) == (piece.citations > 0)
+
+
+GIANT = "\n".join(f"2026-11-05 worker_{number} wrote /var/data/file_{number}.json" for number in range(16_000))
+
+
+def test_of_a_giant_text_the_two_ends_alone_feed_statistics() -> None:
+    assert len(GIANT) > 1.5 * MOST_READ_CHARS
+    log, (added,) = logged([returned(gave("x", GIANT))])
+    assert "".join(GIANT[piece.start : piece.end] for piece in added) == GIANT
+    unread = [piece for piece in added if not log.text_read(piece)]
+    assert sum(piece.end - piece.start for piece in unread) > len(GIANT) - 1.01 * MOST_READ_CHARS
+    assert all(not piece.units for piece in unread)
+    assert 0 < unread[0].number < unread[-1].number < len(added) - 1
+    assert all(log.unit_id(f"worker_{number}") is not None for number in (0, 15_999))
+    assert log.unit_id("worker_8000") is None
+
+
+def test_a_giant_line_is_read_at_both_ends() -> None:
+    line = GIANT.replace("\n", " ")
+    log, ((piece,),) = logged([returned(gave("x", line))])
+    assert len(log.text_read(piece)) == MOST_READ_CHARS + 1
+    assert log.unit_id("worker_15999") in piece.units
+    assert log.unit_id("worker_8000") is None
+
+
+def test_tokens_of_a_giant_text_are_those_that_its_ends_let_expect() -> None:
+    log, (added,) = logged([returned(gave("x", GIANT))])
+    assert sum(piece.tokens for piece in added) == pytest.approx(log.count(GIANT), rel=0.02)
+
+
+def test_of_a_giant_answer_the_ends_are_read_for_what_they_quote() -> None:
+    log, _ = logged([returned(gave("x", "worker_0 worker_8000 worker_15999"))])
+    quoted = {log.name_of(unit) for unit in log.quoted_units(answered(GIANT))}
+    assert quoted == {"worker_0", "worker_15999"}
+
+
+def test_a_slice_knows_the_line_that_it_begins_in() -> None:
+    text = module_text(1, 300)
+    _, (added,) = logged([returned(gave("x", text, "Read"))])
+    assert [piece.first_line for piece in added] == [text.count("\n", 0, piece.start) + 1 for piece in added]

@@ -97,3 +97,29 @@ def test_a_text_without_terms_shares_nothing() -> None:
     terms = SliceTerms(desk.log)
     terms.follow()
     assert terms.shares("?!", 64) == []
+
+
+def test_slices_may_be_read_a_little_at_a_time() -> None:
+    desk = Desk()
+    desk.answer(" ".join(f"word{number}" for number in range(2000)))
+    desk.answer("zeppelin")
+    terms, at_once = SliceTerms(desk.log), SliceTerms(desk.log)
+    steps = terms.follow_steps()
+    next(steps)
+    assert list(terms.holders("word1")) == []
+    assert len(list(steps)) > 3
+    at_once.follow()
+    for term in ("word1", "word1999", "zeppelin"):
+        assert list(terms.holders(term)) == list(at_once.holders(term)) != []
+
+
+def test_what_another_reader_has_taken_in_meanwhile_is_not_taken_in_twice() -> None:
+    desk = Desk()
+    desk.answer(" ".join(f"word{number}" for number in range(2000)))
+    terms = SliceTerms(desk.log)
+    steps = terms.follow_steps()
+    next(steps)
+    terms.follow()
+    for _ in steps:
+        pass
+    assert list(terms.holders("word1")) == [0]

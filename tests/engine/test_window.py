@@ -116,3 +116,34 @@ def test_a_window_holds_what_its_entries_hold(
         assert [window.holds(one) for one in units] == [
             number in whole or one in read for number, one in enumerate(units)
         ]
+
+
+def test_a_unit_stands_as_long_as_one_of_its_holders_does() -> None:
+    log, window = window_of("see src/orders.py", "and src/orders.py")
+    name = unit(log, "src/orders.py")
+    for piece in (0, 1, 1):  # the second came back too
+        window.append(window.make(EntryForm.RAW, 9, [piece]))
+    assert window.whole_holders(name) == 2
+    window.replace_all(window.entries[1:])
+    assert window.whole_holders(name) == 1
+    window.replace_all(window.entries[1:])
+    assert window.holds(name)
+    window.replace_all([])
+    assert window.whole_holders(name) == 0
+    assert not window.holds(name)
+
+
+def test_a_draft_changes_nothing_until_it_is_taken_over() -> None:
+    log, window = window_of("see src/orders.py", "see src/items.py")
+    orders, items = unit(log, "src/orders.py"), unit(log, "src/items.py")
+    for piece in (0, 1):
+        window.append(window.make(EntryForm.RAW, 9, [piece]))
+    before = list(window.entries)
+    draft = window.draft(before[1:])
+    draft.append(draft.make(EntryForm.DIGEST, 3, [0], [orders], text="[out: p0]"))
+    draft.replace_all([draft.entries[1]])
+    assert (window.entries, window.tokens, window.holds(items), window.holds_piece(0)) == (before, 18, True, True)
+    window.take_over(draft)
+    assert [entry.text for entry in window.entries] == ["[out: p0]"]
+    assert (window.tokens, window.holds(orders), window.holds(items), window.holds_piece(1)) == (3, True, False, False)
+    assert window.make(EntryForm.NOTE, 1).number > window.entries[0].number

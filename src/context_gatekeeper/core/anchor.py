@@ -13,12 +13,13 @@ overlapping repeats, and compound words are cut up once, outside the patterns.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import islice, takewhile
 from math import log
+from typing import NamedTuple
 
 import snowballstemmer
 
@@ -110,6 +111,8 @@ _CROSSING_SHARE = 0.2
 _STEMMER = snowballstemmer.stemmer("english")
 _MOST_SPANS = 1 << 16
 """Whoever asks where terms stand reads the beginning of a text only."""
+_MOST_KNOWN_CHARS = 64
+"""Longer compounds hardly come twice."""
 _STEMMED_ENDINGS = frozenset("cdegilmnrsty")
 """Last letters of the suffixes that the stemmer changes; any other word is its own stem."""
 
@@ -155,6 +158,14 @@ def shortened(scan: AnchorScan, most_terms: int, most_chars: int) -> AnchorScan:
     )
 
 
+class _Term(NamedTuple):
+    """One term of a compound."""
+
+    term: str
+    surface: str
+    share: float
+
+
 class _Collector:
     """Gathers the terms of one scan; lives only inside `scan_anchors`."""
 
@@ -180,12 +191,10 @@ class _Collector:
         if share > self.shares[term]:
             self.shares[term] = share
 
-    def add_word(self, word: str, start: int, end: int, share: float = 1.0) -> None:
-        """One Latin word or number; English stop words are no anchors."""
-        if word.isdigit():
-            self.add(word, word, start, end, share)
-        elif word not in ENGLISH_STOP_WORDS and (len(word) > 1 or share < 1.0):
-            self.add(_stem(word), word, start, end, share)
+    def add_all(self, terms: Iterable[_Term], start: int, end: int) -> None:
+        """Terms that share one span."""
+        for term, surface, share in terms:
+            self.add(term, surface, start, end, share)
 
     def add_ngrams(self, run: str, start: int) -> None:
         """All 2- and 3-grams of a run without spaces.
@@ -240,7 +249,8 @@ def _scan_region(text: str, begin: int, stop: int, found: _Collector, params: An
         start, end = match.span(group)
         token = text[start:end]
         if group == "compound":
-            _add_compound(token, start, found, params)
+            terms_of = _known_compound_terms if len(token) <= _MOST_KNOWN_CHARS else _compound_terms
+            found.add_all(terms_of(token, params.max_compound_chars), start, end)
         elif group in _PHRASE_GROUPS:
             if depth == 0:
                 _add_phrase(" ".join(token.lower().split()), start, end, found)
@@ -273,37 +283,45 @@ def _is_phrase(phrase: str) -> bool:
     return not phrase.isalnum() or (len(phrase) > 3 and not phrase.isascii())
 
 
-def _add_compound(token: str, start: int, found: _Collector, params: AnchorParams) -> None:
-    """A Latin word, or words and digits glued by ``. / : _ -`` and the like."""
-    end = start + len(token)
+def _compound_terms(token: str, most_chars: int) -> tuple[_Term, ...]:
+    """Terms of a Latin word, or of words and digits glued by ``. / : _ -`` and the like."""
     lowered = token.lower().replace("\u2019", "'")
     if token.isalpha() and (token.islower() or token.istitle() or token.isupper()):
-        found.add_word(lowered, start, end)
-    elif version := _VERSION.match(lowered):
-        found.add(version.group(1), lowered, start, end)
-        if lowered[0] == "v":
-            major = lowered.split(".")[0]
-            found.add(major, major, start, end)
-    elif _NUMBER.match(lowered):
-        found.add(lowered, lowered, start, end)
-    elif "'" in lowered and (stripped := _strip_apostrophe(lowered)) is not None:
-        found.add_word(stripped, start, end)
-    else:
-        _add_identifier(token, lowered, start, found, params)
+        return tuple(_word_terms(lowered))
+    if version := _VERSION.match(lowered):
+        whole = _Term(version.group(1), lowered, 1.0)
+        major = lowered.split(".")[0]
+        return (whole, _Term(major, major, 1.0)) if lowered[0] == "v" else (whole,)
+    if _NUMBER.match(lowered):
+        return (_Term(lowered, lowered, 1.0),)
+    if "'" in lowered and (stripped := _strip_apostrophe(lowered)) is not None:
+        return tuple(_word_terms(stripped))
+    return tuple(_identifier_terms(token, lowered, most_chars))
 
 
-def _add_identifier(token: str, lowered: str, start: int, found: _Collector, params: AnchorParams) -> None:
+_known_compound_terms = lru_cache(maxsize=1 << 15)(_compound_terms)
+"""The same for compounds that come again."""
+
+
+def _word_terms(word: str, share: float = 1.0) -> Iterator[_Term]:
+    """One Latin word or number; English stop words are no anchors."""
+    if word.isdigit():
+        yield _Term(word, word, share)
+    elif word not in ENGLISH_STOP_WORDS and (len(word) > 1 or share < 1.0):
+        yield _Term(_stem(word), word, share)
+
+
+def _identifier_terms(token: str, lowered: str, most_chars: int) -> Iterator[_Term]:
     """The whole compound, and its parts sharing one weight."""
-    end = start + len(token)
     parts = [part for piece in _PART.findall(token) for part in _split_humps(piece)]
-    is_whole = (len(token) <= params.max_compound_chars and not lowered.isalpha()) or len(parts) > 1
-    if is_whole and len(token) <= params.max_compound_chars and lowered not in ENGLISH_STOP_WORDS:
-        found.add(_stem(lowered), lowered, start, end)
+    is_whole = (len(token) <= most_chars and not lowered.isalpha()) or len(parts) > 1
+    if is_whole and len(token) <= most_chars and lowered not in ENGLISH_STOP_WORDS:
+        yield _Term(_stem(lowered), lowered, 1.0)
     if len(parts) == 1 and is_whole and parts[0].lower() == lowered:
         return
     for part in parts:
         if len(part) > 1:
-            found.add_word(part.lower(), start, end, 1.0 / len(parts))
+            yield from _word_terms(part.lower(), 1.0 / len(parts))
 
 
 def _strip_apostrophe(lowered: str) -> str | None:

@@ -155,14 +155,18 @@ def token_runs(token: str) -> tuple[str, ...]:
     return tuple(runs)
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 16)
 def token_halves(token: str) -> tuple[tuple[str, str], ...]:
-    """Ways to compose the token of two parts (folder and name, package and identifier), for presence tests."""
-    return tuple(
-        (left, right)
-        for match in _COMPONENT.finditer(token)
-        if (left := token[: match.start()].strip(_EDGES)) and (right := token[match.end() :].strip(_EDGES))
-    )
+    """Ways to compose the token of two parts (folder and name, package and identifier), for presence tests.
+
+    Both may be units: they are long enough.
+    """
+    found = []
+    for match in _COMPONENT.finditer(token, MIN_TOKEN_CHARS, max(0, len(token) - MIN_TOKEN_CHARS)):
+        left, right = token[: match.start()].strip(_EDGES), token[match.end() :].strip(_EDGES)
+        if len(left) >= MIN_TOKEN_CHARS and len(right) >= MIN_TOKEN_CHARS:
+            found.append((left, right))
+    return tuple(found)
 
 
 def unescape_json(stretch: str) -> str:

@@ -97,7 +97,11 @@ def _class_of(char: str) -> int:
 
 
 def page_anchors(
-    text: str, idf: Callable[[str], float], params: PageValueParams = PAGE_VALUE_PARAMS
+    text: str,
+    idf: Callable[[str], float],
+    params: PageValueParams = PAGE_VALUE_PARAMS,
+    *,
+    counts: Mapping[str, int] | None = None,
 ) -> dict[str, float]:
     """The page's most telling anchors with their IDF, at most 64, best first.
 
@@ -105,10 +109,14 @@ def page_anchors(
         text: the page's original text.
         idf: anchor term -> IDF over pages, >= 0; terms with 0 are left out.
         params: caps.
+        counts: of the terms of ``text``, where it has been scanned: a text that is readable as a whole is not again.
 
     Ties of IDF x (1 + ln tf) go to the term that comes first in the text. O(len(text)).
     """
-    weighted = [(idf(term), count, term) for term, count in scan_anchors(readable_text(text, params)).counts.items()]
+    readable = readable_text(text, params)
+    if counts is None or readable != text.removesuffix("\n"):
+        counts = scan_anchors(readable).counts
+    weighted = [(idf(term), count, term) for term, count in counts.items()]
     weighted.sort(key=lambda row: -row[0] * (1.0 + log(row[1])))
     return {term: weight for weight, _, term in weighted[: params.most_anchors] if weight > 0.0}
 

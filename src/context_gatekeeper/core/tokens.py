@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -56,7 +56,7 @@ def estimate_tokens(text: str, family: str = "o200k") -> int:
     Raises ConfigError for an unknown family.
     """
     if family in PIECE_ROWS:
-        total = _add_up(PIECE_ROWS[family], count_pieces(text))
+        total = _piece_total(text, family)
     elif family in RUN_ROWS:
         total = _add_up(RUN_ROWS[family], count_runs(text))
     else:
@@ -64,6 +64,17 @@ def estimate_tokens(text: str, family: str = "o200k") -> int:
             f"token family {family!r}", "there are no coefficients for it", f"use one of {', '.join(FAMILIES)}"
         )
     return max(1, round(total)) if text else 0
+
+
+def _piece_total(text: str, family: str) -> float:
+    """The sum over `count_pieces`, piece by piece: what most pieces cost is known."""
+    cost_of, known_cost_of = _PIECE_COSTS[family]
+    total = 0.0
+    for piece, times in Counter(split_pieces(text)).items():
+        total += times * (known_cost_of(piece) if len(piece) <= _CACHED_PIECE_CHARS else cost_of(piece))
+    if abs(total % 1.0 - 0.5) < _ROUNDING_ERROR:  # the order of the sum must not decide which way it is rounded
+        return _add_up(PIECE_ROWS[family], count_pieces(text))
+    return total
 
 
 def _add_up(row: PieceRow | RunRow, counts: Mapping[str, float]) -> float:
@@ -84,15 +95,25 @@ _MARKS = (
     "\u093a-\u093c\u093e-\u094f\u0981-\u0983\u09bc\u09be-\u09cd\u0b82\u0bbe-\u0bcd\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
     "\u3099\u309a"
 )
-_UPPER = rf"(?:[A-Z{_MARKS}]|[^\W\d_a-zA-Z])"
-_LOWER = rf"(?:[a-z{_MARKS}]|[^\W\d_a-zA-Z])"
-_LEAD = r"(?:[^\w\r\n]|_)?"
 _CONTRACTION = r"(?:'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))?"
-_PIECE = re.compile(
-    rf"{_LEAD}{_UPPER}*{_LOWER}+{_CONTRACTION}|{_LEAD}{_UPPER}+{_LOWER}*{_CONTRACTION}|[0-9]{{1,3}}"
-    r"| ?(?:[^\s\w]|_)+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+|.",
-    re.DOTALL,
-)
+
+
+def _piece_pattern(lead: str, upper: str, lower: str, mark: str) -> re.Pattern[str]:
+    """The splitting pattern by what stands in front of a word, its capitals, its small letters, and marks."""
+    return re.compile(
+        rf"{lead}?{upper}*{lower}+{_CONTRACTION}|{lead}?{upper}+{lower}*{_CONTRACTION}|[0-9]{{1,3}}"
+        rf"| ?{mark}+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+|.",
+        re.DOTALL,
+    )
+
+
+_LEAD = r"(?:[^\w\r\n]|_)"
+_MARK = r"(?:[^\s\w]|_)"
+_PIECE = _piece_pattern(_LEAD, rf"(?:[A-Z{_MARKS}]|[^\W\d_a-zA-Z])", rf"(?:[a-z{_MARKS}]|[^\W\d_a-zA-Z])", _MARK)
+# The same for most texts, with classes that are matched several times as fast.
+_UNMARKED_PIECE = _piece_pattern(_LEAD, r"[^\W\d_a-z]", r"[^\W\d_A-Z]", _MARK)
+_ASCII_PIECE = _piece_pattern(r"[^A-Za-z0-9\r\n]", "[A-Z]", "[a-z]", r"[^\sA-Za-z0-9]")
+_ANY_MARK = re.compile(f"[{_MARKS}]")
 _SCRIPT_RUN = re.compile(
     "(?P<latin>[a-zA-Z\u00aa-\u024f\u1e00-\u1eff]+)"
     "|(?P<han>[\u2e80-\u2fdf\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+)"
@@ -110,6 +131,7 @@ _LONG_WORD_LETTERS = 8
 _LONG_UPPER_LETTERS = 3
 _ACCENTED_WORD_LETTERS = 5
 """Up to this length words with accents (Vietnamese, French) are mostly one token."""
+_ROUNDING_ERROR = 1e-6
 _CACHED_PIECE_CHARS = 32
 """Longer pieces hardly come twice."""
 _OUTSIDE_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -118,26 +140,31 @@ _PIECE_FEATURES = tuple(PieceRow.__slots__)
 
 def split_pieces(text: str) -> list[str]:
     """The pieces into which o200k's tokenizer cuts ``text`` before it merges bytes; they join to ``text``."""
-    return _PIECE.findall(text)
+    if text.isascii():
+        return _ASCII_PIECE.findall(text)
+    return (_UNMARKED_PIECE if _ANY_MARK.search(text) is None else _PIECE).findall(text)
 
 
 def count_pieces(text: str) -> dict[str, float]:
     """What the estimate of the ``PIECE_ROWS`` sums up, by field of `PieceRow`. O(len(text))."""
     counts = dict.fromkeys(_PIECE_FEATURES, 0.0)
     for piece, times in Counter(split_pieces(text)).items():
-        known = token_pieces.KNOWN_PIECES.get(piece)
-        if known is not None:
-            counts["known"] += known * times
-        elif piece.isascii():
-            of_piece = _ascii_piece_counts(piece) if len(piece) <= _CACHED_PIECE_CHARS else _ascii_counts(piece)
-            for name, count in of_piece:
-                counts[name] += count * times
-        else:
-            _count_other_piece(piece, times, counts)
+        _count_piece(piece, times, counts)
     return counts
 
 
-def _ascii_counts(piece: str) -> tuple[tuple[str, float], ...]:
+def _count_piece(piece: str, times: int, counts: dict[str, float]) -> None:
+    known = token_pieces.KNOWN_PIECES.get(piece)
+    if known is not None:
+        counts["known"] += known * times
+    elif piece.isascii():
+        for name, count in _ascii_counts(piece):
+            counts[name] += count * times
+    else:
+        _count_other_piece(piece, times, counts)
+
+
+def _ascii_counts(piece: str) -> Iterable[tuple[str, float]]:
     """What one ASCII piece adds: (field of `PieceRow`, count)."""
     counts: defaultdict[str, float] = defaultdict(float)
     first = piece[0]
@@ -160,11 +187,7 @@ def _ascii_counts(piece: str) -> tuple[tuple[str, float], ...]:
             changes = sum(map(str.__ne__, marks, marks[1:]))
             counts["mark_changes"] += max(0, changes - 1)
             counts["mark_repeats"] += len(marks) - 1 - max(1, changes) if len(marks) > 2 else 0
-    return tuple(counts.items())
-
-
-_ascii_piece_counts = lru_cache(maxsize=1 << 15)(_ascii_counts)
-"""The same for pieces that come again: words."""
+    return counts.items()
 
 
 def _count_word(word: str, kind: str, times: int, counts: dict[str, float]) -> None:
@@ -231,6 +254,21 @@ def _count_script_run(kind: str, text: str, times: int, counts: dict[str, float]
         counts["cjk_marks_more"] += times * (len(text) - 1)
     else:
         counts[kind] += times * len(text)
+
+
+def _piece_costs(row: PieceRow) -> tuple[Callable[[str], float], Callable[[str], float]]:
+    """Tokens of a piece by one row; and the same for pieces that come again, words."""
+    weights = {name: getattr(row, name) for name in _PIECE_FEATURES}
+
+    def cost(piece: str) -> float:
+        counts: defaultdict[str, float] = defaultdict(float)
+        _count_piece(piece, 1, counts)
+        return float(sum([weights[name] * count for name, count in counts.items()]))
+
+    return cost, lru_cache(maxsize=1 << 15)(cost)
+
+
+_PIECE_COSTS = {family: _piece_costs(row) for family, row in PIECE_ROWS.items()}
 
 
 # -- runs: families known by published figures only -------------------------------------------

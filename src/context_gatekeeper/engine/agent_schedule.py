@@ -7,7 +7,7 @@ holds; what happens to pages is told to the event feed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -84,6 +84,8 @@ class AgentSchedule:
         self._all_sent = 0
         self._last_request: float | None = None
         self._was_looked_ahead = False
+        self._changes = 0
+        """Messages, plans and resident texts so far: a look ahead that one of them overtakes is given up."""
         self._expected = (0.0, 0)
         """Units and prompt tokens of the last request, while its bill has not been heard."""
         self._goals: dict[str, str] = {}
@@ -118,6 +120,7 @@ class AgentSchedule:
         Raises:
             ConfigError: the fence is none.
         """
+        self._changes += 1
         self._goals = {goal.goal_id: goal.text for goal in goals if not goal.is_done}
         self.log.tasks.set_goals(self._goals)
         items = pinned_items(goals, pins)
@@ -140,6 +143,7 @@ class AgentSchedule:
             is_served: what it asks for reaches the agent another way, such as a tool's result: its faults count,
                 and nothing is brought back.
         """
+        self._changes += 1
         found = self._find_faults(message, goals)
         first_block = len(self.log.segments)
         pieces = self.log.add_message(message)
@@ -183,6 +187,7 @@ class AgentSchedule:
             ConfigError: ``now`` is no finite number.
         """
         check_now(now)
+        self._changes += 1
         is_cold = self._is_cold(now) or is_cold
         self.pager.release(self._faults.leaving(self.log.calls))
         rewrite = self.pager.prepare(is_cold=is_cold, was_looked_ahead=self._was_looked_ahead or postpones)
@@ -203,11 +208,20 @@ class AgentSchedule:
 
         What comes until then goes behind; `plan` rewrites only where the cache has run out or a limit is passed.
         """
-        self.pager.release(self._faults.leaving(self.log.calls))
-        rewrite = self.pager.look_ahead()
-        self._was_looked_ahead = True
-        if rewrite is not None:
-            self._tell(rewrite)
+        for _ in self.look_ahead_steps():
+            pass
+
+    def look_ahead_steps(self) -> Iterator[None]:
+        """`look_ahead` in steps of some milliseconds, so that others can be served between two of them.
+
+        Until the last one nothing is decided. Once something is added or planned meanwhile there are no more steps, and
+        it is as if there had been none, but that what was read for them need not be read again.
+        """
+        began = self._changes
+        for _ in self._look_ahead():
+            yield
+            if self._changes != began:
+                return
 
     def heard(self, usage: Usage) -> None:
         """Take what the provider billed for the request that was planned last into the net ledger.
@@ -226,6 +240,16 @@ class AgentSchedule:
         self._expected = (0.0, 0)
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _look_ahead(self) -> Iterator[None]:
+        yield from self._faults.follow_steps()
+        if self._card.fence:
+            yield from self._cards.read_steps()
+        self.pager.release(self._faults.leaving(self.log.calls))
+        rewrite = yield from self.pager.look_ahead()
+        self._was_looked_ahead = True
+        if rewrite is not None:
+            self._tell(rewrite)
 
     def _find_faults(self, message: AgentMessage, goals: Sequence[str]) -> tuple[PageFault, ...]:
         by_user = message.role is MessageRole.USER and not message.origin

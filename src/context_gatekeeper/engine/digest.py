@@ -6,10 +6,10 @@ theirs, verbatim, that are likely to be needed and stand nowhere else in the win
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from context_gatekeeper.core.economics import FAULT_CALL_TOKENS, PriceProfile
 from context_gatekeeper.core.evidence import evidence_tokens, line_keys, token_runs
@@ -18,7 +18,16 @@ from context_gatekeeper.engine.citation import CitationModel
 from context_gatekeeper.engine.session_log import SessionLog, Slice, SliceKind, UnitKind, readable_text
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
 
-__all__ = ["DIGEST_PARAMS", "DigestMaker", "DigestParams", "KeptLines", "handle_ranges", "slice_text", "units_in"]
+__all__ = [
+    "DIGEST_PARAMS",
+    "DigestMaker",
+    "DigestParams",
+    "KeptLines",
+    "handle_ranges",
+    "run_through",
+    "slice_text",
+    "units_in",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,7 @@ class DigestParams:
 
 
 DIGEST_PARAMS = DigestParams()
+_Result = TypeVar("_Result")
 
 
 class KeptLines(NamedTuple):
@@ -47,6 +57,15 @@ class KeptLines(NamedTuple):
 
     units: tuple[int, ...]
     texts: tuple[str, ...]
+
+
+class _Line(NamedTuple):
+    """A line of a slice that is short enough to be kept, and shows something."""
+
+    text: str
+    cost: float
+    """In tokens."""
+    units: list[int]
 
 
 @dataclass(slots=True)
@@ -60,32 +79,33 @@ class _Run:
 
 
 class DigestMaker:
-    """Makes the digests of one window."""
+    """Makes the digests of one session's windows."""
 
     def __init__(
         self,
         log: SessionLog,
-        window: Window,
         model: CitationModel,
         prices: PriceProfile,
         params: DigestParams = DIGEST_PARAMS,
     ) -> None:
         self._log = log
-        self._window = window
         self._model = model
         self._prices = prices
         self._params = params
+        self._lines: dict[int, tuple[_Line, ...]] = {}
+        """Of slices that left: a digest is made anew with every rewrite in front of it."""
 
     def lay(
-        self, changed: Sequence[Entry], leaving: AbstractSet[int], *, prompt_tokens: int, worth: float
-    ) -> list[Entry]:
-        """The changed stretch of a window: entries that stay, and digests where entries leave.
+        self, changed: Sequence[Entry], leaving: AbstractSet[int], window: Window, *, prompt_tokens: int, worth: float
+    ) -> Generator[None, None, list[Entry]]:
+        """Lay the changed stretch of a window, in small steps: entries that stay, and digests where entries leave.
 
-        The window holds what stays, and nothing of what leaves; old digests of the stretch leave too.
+        Old digests of the stretch leave too.
 
         Args:
             changed: entries from the first change on, in order.
             leaving: numbers of those that leave.
+            window: holds what stays, and nothing of what leaves.
             prompt_tokens: of a request, for the price of a fault.
             worth: the fault price factor; 0 leaves handles only.
         """
@@ -98,22 +118,28 @@ class DigestMaker:
         for entry in reversed(changed):  # newest first: an older line that stands again is not needed
             if gain and (entry.number in leaving or entry.form is EntryForm.DIGEST):
                 for piece in reversed(entry.pieces):
-                    kept[entry.number, piece] = self._lines_of(self._log.slices[piece], gain, rent, shown)
-        laid = self._join_runs(changed, leaving, kept)
-        poorest = self._over_budget(laid)
+                    kept[entry.number, piece] = self._lines_of(self._log.slices[piece], window, gain, rent, shown)
+                    yield
+        laid = yield from self._join_runs(changed, leaving, window, kept)
+        yield
+        poorest = self._over_budget(laid, window)
         if poorest:
             kept = {key: lines for key, lines in kept.items() if key[1] not in poorest}
-            laid = self._join_runs(changed, leaving, kept)
+            laid = yield from self._join_runs(changed, leaving, window, kept)
         return laid
 
     def _join_runs(
-        self, changed: Sequence[Entry], leaving: AbstractSet[int], kept: dict[tuple[int, int], KeptLines]
-    ) -> list[Entry]:
+        self,
+        changed: Sequence[Entry],
+        leaving: AbstractSet[int],
+        window: Window,
+        kept: dict[tuple[int, int], KeptLines],
+    ) -> Generator[None, None, list[Entry]]:
         laid: list[Entry] = []
         run: _Run | None = None
         for entry in changed:
             if entry.form is not EntryForm.DIGEST and entry.number not in leaving:
-                self._close(run, laid)
+                self._close(run, window, laid)
                 run = None
                 laid.append(entry)
                 continue
@@ -122,78 +148,89 @@ class DigestMaker:
                 exchange = self._log.exchange_of(piece)
                 # Lines stand under the handle of their own exchange; stretches without lines share one.
                 if run is not None and run.exchange != exchange and (run.lines or lines.texts):
-                    self._close(run, laid)
+                    self._close(run, window, laid)
                     run = None
+                    yield
                 run = run or _Run(exchange)
                 run.exchange = exchange
                 run.pieces.append(piece)
                 run.units += lines.units
                 run.lines += lines.texts
-        self._close(run, laid)
+        self._close(run, window, laid)
         return laid
 
-    def _close(self, run: _Run | None, laid: list[Entry]) -> None:
+    def _close(self, run: _Run | None, window: Window, laid: list[Entry]) -> None:
         if run is None or all(self._is_thinking(piece) for piece in run.pieces):
             return  # thinking alone leaves nothing
         text = "\n".join([f"[out: {' '.join(handle_ranges(self._log, run.pieces))}]", *run.lines])
-        frames = TOOL_CALL_TOKENS * len(self._calls_left_open(run.pieces))
+        frames = TOOL_CALL_TOKENS * len(self._calls_left_open(run.pieces, window))
         units = dict.fromkeys(run.units)
-        laid.append(self._window.make(EntryForm.DIGEST, self._log.count(text) + frames, run.pieces, units, text=text))
+        laid.append(window.make(EntryForm.DIGEST, self._log.count(text) + frames, run.pieces, units, text=text))
 
     def _is_thinking(self, piece: int) -> bool:
         return self._log.segments[self._log.slices[piece].segment].kind is SliceKind.THINKING
 
-    def _calls_left_open(self, pieces: Sequence[int]) -> set[int]:
+    def _calls_left_open(self, pieces: Sequence[int], window: Window) -> set[int]:
         """Blocks of calls among the slices, whose frame stays because their result does."""
         log = self._log
         answered = set()
         for segment in {log.slices[piece].segment for piece in pieces}:
             for result in log.results_of(log.segments[segment]):
-                if any(self._window.holds_piece(number) for number in result.slices):
+                if any(window.holds_piece(number) for number in result.slices):
                     answered.add(segment)
         return answered
 
-    def _lines_of(self, piece: Slice, gain: float, rent: float, shown: set[int]) -> KeptLines:
+    def _lines_of(self, piece: Slice, window: Window, gain: float, rent: float, shown: set[int]) -> KeptLines:
         """Lines of a leaving slice that are worth their rent; notes them in ``shown``."""
         log, params = self._log, self._params
         chances = {
             unit: chance
             for unit in piece.units
             if unit not in shown
+            and not window.holds(unit)
             and (chance := self._model.unit_probability(unit)) > params.least_probability
-            and not self._window.holds(unit)
         }
         units: list[int] = []
         kept: list[str] = []
         if not chances:
             return KeptLines((), ())
-        for unit, chance in sorted(chances.items(), key=lambda item: (-item[1], item[0])):
-            if log.units[unit].kind is UnitKind.PATH and unit not in shown:
-                name = log.name_of(unit)
-                cost = 1 + 0.3 * len(name)
-                if chance * gain >= cost * rent:
-                    found = [n for run in token_runs(name) if (n := log.unit_id(run)) is not None]
-                    units += found
-                    shown.update(found)
-                    kept.append(name)
-        for line in slice_text(log, piece).split("\n"):
-            cost = 1 + 0.3 * len(line.strip())
-            if not params.least_line_tokens <= cost <= params.most_line_tokens:
-                continue
-            held = units_in(log, line)
-            chance = sum(chances.get(unit, 0.0) for unit in held if unit not in shown)
-            if chance and chance * gain >= cost * rent:
-                units += held
-                shown.update(held)
-                kept.append(line.strip())
+        paths = [unit for unit in chances if log.units[unit].kind is UnitKind.PATH]
+        for unit in sorted(paths, key=lambda unit: (-chances[unit], unit)):
+            name = log.name_of(unit)
+            cost = 1 + 0.3 * len(name)
+            if unit not in shown and chances[unit] * gain >= cost * rent:
+                found = [n for run in token_runs(name) if (n := log.unit_id(run)) is not None]
+                units += found
+                shown.update(found)
+                kept.append(name)
+        for line in self._lines_with_units(piece):
+            chance = sum([chances.get(unit, 0.0) for unit in line.units if unit not in shown])
+            if chance and chance * gain >= line.cost * rent:
+                units += line.units
+                shown.update(line.units)
+                kept.append(line.text)
         return KeptLines(tuple(units), tuple(kept))
 
-    def _over_budget(self, laid: list[Entry]) -> set[int]:
+    def _lines_with_units(self, piece: Slice) -> tuple[_Line, ...]:
+        """The slice's lines that may be kept. All they show was taken into the log with the slice."""
+        known = self._lines.get(piece.number)
+        if known is None:
+            params = self._params
+            lines = []
+            for line in self._log.text_read(piece).split("\n"):
+                text = line.strip()
+                cost = 1 + 0.3 * len(text)
+                if params.least_line_tokens <= cost <= params.most_line_tokens and (held := units_in(self._log, line)):
+                    lines.append(_Line(text, cost, held))
+            known = self._lines[piece.number] = tuple(lines)
+        return known
+
+    def _over_budget(self, laid: list[Entry], window: Window) -> set[int]:
         """Slices whose lines go, those of the poorest digests, when all digests are over the budget.
 
         Their handles stay: nothing is out without a trace.
         """
-        kept = self._window.entries
+        kept = window.entries
         total = sum(entry.tokens for entry in (*kept, *laid) if entry.form is EntryForm.DIGEST)
         # Entries of ``laid`` that are in the window are no digests, so nothing is counted twice.
         poorest: set[int] = set()
@@ -209,6 +246,16 @@ class DigestMaker:
 
     def _worth_a_token(self, entry: Entry) -> float:
         return (sum(self._model.unit_probability(unit) for unit in entry.units) + 0.001) / entry.tokens
+
+
+def run_through(steps: Generator[None, None, _Result]) -> _Result:
+    """All steps at once; what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
 
 
 def handle_ranges(log: SessionLog, pieces: Sequence[int]) -> list[str]:
@@ -235,16 +282,16 @@ def handle_ranges(log: SessionLog, pieces: Sequence[int]) -> list[str]:
                 first_whole = segment.number
             last_whole = segment.number
             continue
-        told.append(f"{log.handle(segment)}#{_span(segment.text, first.start, last.end)}")
+        told.append(f"{log.handle(segment)}#{_span(segment.text, first, last.end)}")
         last_whole = -1
     return told
 
 
-def _span(text: str, start: int, end: int) -> str:
+def _span(text: str, first: Slice, end: int) -> str:
     """``L40-88`` for whole lines, ``C100-200`` (from, before) for a stretch that does not begin or end with a line."""
+    start, line = first.start, first.first_line
     if (start and text[start - 1] != "\n") or (end < len(text) and text[end - 1] != "\n"):
         return f"C{start}-{end}"
-    line = text.count("\n", 0, start) + 1
     return f"L{line}-{line + text.count(chr(10), start, end - 1)}"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from context_gatekeeper.core.economics import PriceProfile, fault_price
 from context_gatekeeper.core.heat import FaultHistory
@@ -26,7 +27,7 @@ from context_gatekeeper.engine.session_log import SessionLog, SliceKind
 from context_gatekeeper.engine.window import Entry, EntryForm, Window
 from context_gatekeeper.types import MessageRole
 
-__all__ = ["Judgement", "KeepRule"]
+__all__ = ["Idle", "Judgement", "KeepRule"]
 
 _LATER_FORMS = frozenset({EntryForm.RECALLED, EntryForm.RESIDENT, EntryForm.DIGEST, EntryForm.NOTE})
 """What may stand behind texts that are newer than it: pages that came back, cards, and what is left of them."""
@@ -46,6 +47,17 @@ class Judgement:
     """Units that keeping it costs over the calls it must be worth."""
     is_fixed: bool = False
     """No rewrite may leave it out, not even one that is forced."""
+
+
+class Idle(NamedTuple):
+    """What `KeepRule.look` found."""
+
+    entries: set[int]
+    """Numbers of those that may leave."""
+    over_quota: set[int]
+    """Of other tasks, those that have no room beside the running one."""
+    since: dict[int, int]
+    """Idle entry -> call at which it was first found so."""
 
 
 class KeepRule:
@@ -71,10 +83,6 @@ class KeepRule:
     ) -> None:
         self.idle_since: dict[int, int] = {}
         """Entry -> call at which it was first found not to be worth its rent."""
-        self.over_quota: set[int] = set()
-        """Entries of other tasks that have no room beside the running one, as `idle` found them last."""
-        self.ahead = 0
-        """Calls that come before the request that is judged for, beside those of the log."""
         self.resident_text = ""
         """What is pinned now."""
         self.unused: frozenset[int] = frozenset()
@@ -92,37 +100,43 @@ class KeepRule:
         for number in older:
             self._rested_on.setdefault(number, []).append(piece)
 
-    def idle(self, prompt_tokens: int, factor: float) -> set[int]:
-        """Numbers of the entries that are not worth their rent, as far as they may leave.
+    def look(self, prompt_tokens: int, factor: float, *, ahead: int = 0) -> Idle:
+        """The entries that are not worth their rent, as far as they may leave; nothing is noted.
 
         Args:
             prompt_tokens: of a request, for the price of a fault.
             factor: what a page fault is worth in units of its own bill.
+            ahead: calls that come before the request that is judged for, beside those of the log.
         """
         entries = self._window.entries
-        last = self.tail_start()
+        last = self.tail_start(ahead)
         price = fault_price(self._prices, prompt_tokens, 0)
         idle: set[int] = set()
         for entry in entries[:last]:
             is_slice = entry.is_whole or entry.form is EntryForm.REFERENCE
             if self.is_outdated(entry) or (is_slice and not self.judge(entry, price, factor).stays):
                 idle.add(entry.number)
-        self.over_quota = self._over_quota(entries[:last], idle, prompt_tokens)
-        idle |= self.over_quota
+        over_quota = self._over_quota(entries[:last], idle, prompt_tokens)
+        idle |= over_quota
         idle -= self._bound(entries, idle)
+        since = dict(self.idle_since)
         for entry in entries[:last]:
             if entry.number in idle:
-                self.idle_since.setdefault(entry.number, self._log.calls)
+                since.setdefault(entry.number, self._log.calls)
             else:
-                self.idle_since.pop(entry.number, None)
-        return idle
+                since.pop(entry.number, None)
+        return Idle(idle, over_quota, since)
 
-    def forced(self, idle: AbstractSet[int], tokens: int) -> set[int]:
+    def note(self, found: Idle) -> None:
+        """Remember what `look` found last."""
+        self.idle_since = found.since
+
+    def forced(self, idle: AbstractSet[int], tokens: int, *, ahead: int = 0) -> set[int]:
         """Numbers of entries of at least ``tokens`` together, idle ones first, then those of the least value.
 
         Fewer where the rest may not leave. Value is relevance x information gain; ties go to the older entry.
         """
-        entries = self._window.entries[: self.tail_start()]
+        entries = self._window.entries[: self.tail_start(ahead)]
         free = [entry for entry in entries if self._may_be_forced(entry)]
         free.sort(key=lambda entry: (entry.number not in idle, self.worth_keeping(entry), entry.number))
         chosen: set[int] = set()
@@ -137,10 +151,14 @@ class KeepRule:
         """Whether it says what was pinned before something else took its place."""
         return entry.form is EntryForm.RESIDENT and entry.text != self.resident_text
 
-    def tail_start(self) -> int:
-        """Place of the first entry of the newest part, which always stays: the last calls whole, and some tokens."""
+    def tail_start(self, ahead: int = 0) -> int:
+        """Place of the first entry of the newest part, which always stays: the last calls whole, and some tokens.
+
+        Args:
+            ahead: as of `look`.
+        """
         entries, log = self._window.entries, self._log
-        newest = log.calls + self.ahead - self._params.kept_exchanges
+        newest = log.calls + ahead - self._params.kept_exchanges
         tail, first = 0, len(entries)
         for place in range(len(entries) - 1, -1, -1):
             entry = entries[place]
@@ -256,4 +274,4 @@ class KeepRule:
         return is_slice and not self.judge(entry, 0.0, 0.0).is_fixed
 
     def _stands_elsewhere(self, unit: int, piece: int) -> bool:
-        return any(holder != piece and self._window.holds_piece(holder) for holder in self._log.units[unit].holders)
+        return self._window.whole_holders(unit) > self._window.holds_piece(piece)

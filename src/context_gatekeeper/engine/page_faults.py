@@ -216,37 +216,34 @@ class PageFaults:
             goals: texts of goals or tasks that this turn takes up again.
             triggers: what is looked for; nothing else is found, counted or remembered.
 
-        O(length of the text + postings of its terms), and once for each slice of the log its length.
+        O(length of the text + postings of its terms). Once pages are outside of the window each slice of the log is
+        read for terms, when they are needed or by `follow_steps`.
         """
         if turn > self._turn:
             self._turn, self._pages_this_turn = turn, 0
             self._asked_for.clear()
         if by_user:
             self.history.start_run()
-        self.follow()
-        entries = self._window.entries
-        self._referring = frozenset(
-            piece for entry in entries if entry.form is EntryForm.REFERENCE for piece in entry.pieces
-        )
+        self._blocks.follow()
         words = own_words(self._readable(text))
-        units = self._units_of(words)
+        units: list[int] = []
         found: list[PageFault] = []
-        for claim in self._claims(words, units, goals, triggers, by_user=by_user):
+        for claim in self._claims(words, goals, triggers, by_user=by_user):
             if not claim.pieces:
                 found.append(self._unresolved(claim))
                 continue
             if self._is_full():
                 break
             self._asked_for.update(claim.pieces)
+            units = units or self._units_of(words)
             found.append(self._fault(claim, units))
         for fault in found:
             self.counts[fault.trigger, fault.kind] += 1
         return tuple(sorted(found, key=lambda fault: (not fault.pieces, fault.pieces)))
 
-    def follow(self) -> None:
-        """Take in what came into the log since; `find` does it too. O(its length)."""
-        self._terms.follow()
-        self._blocks.follow()
+    def follow_steps(self) -> Iterator[None]:
+        """Read for terms what came into the log since, slice by slice, so that no text of the user waits for it."""
+        return self._terms.follow_steps()
 
     def used(self, message: AgentMessage, *, turn: int) -> tuple[int, ...]:
         """Heat the pages that came back and that ``message`` of the agent uses; those that are to stay from now on.
@@ -285,7 +282,6 @@ class PageFaults:
     def _claims(
         self,
         words: str,
-        units: Sequence[int],
         goals: Sequence[str],
         triggers: Collection[FaultTrigger],
         *,
@@ -301,7 +297,7 @@ class PageFaults:
             for named in self._blocks.find(words):
                 yield from self._named(named)
         if is_wanted(FaultTrigger.EXACT):
-            yield from self._exact(words, units)
+            yield from self._exact(words, self._units_of(words))
         for sentence in past_sentences(words):
             if is_wanted(FaultTrigger.PAST):
                 yield from self._alike(sentence, FaultTrigger.PAST, 1, most=1)
@@ -355,7 +351,8 @@ class PageFaults:
                 self.hits += 1
             else:
                 names += self._name(record.holders, params.line_weight if record.kind is UnitKind.LINE else 1.0)
-        for token in dict.fromkeys(_SHORT_NAME.findall(words)):
+        tokens = dict.fromkeys(_SHORT_NAME.findall(words)) if self._misses_some() else ()
+        for token in tokens:
             term = next((term for term, _ in word_terms(token)), "")
             holders = self._terms.holders(term)
             is_name = anchor_kind(term) in _SHORT_KINDS or _SHORT_VERSION.match(token) is not None if holders else False
@@ -391,6 +388,8 @@ class PageFaults:
 
         Ties go to the newer.
         """
+        if not self._misses_some():
+            return
         params = self._params
         inside = 0.0
         outside: list[TermShare] = []
@@ -407,6 +406,17 @@ class PageFaults:
     def _is_present(self, piece: int) -> bool:
         """Whether the slice stands in the window, whole or by reference, or is about to come back."""
         return self._window.holds_piece(piece) or piece in self._referring or piece in self._asked_for
+
+    def _misses_some(self) -> bool:
+        """Whether a slice is not present. Then all are read for terms: it may be what a text is about. O(slices)."""
+        entries = self._window.entries
+        self._referring = frozenset(
+            piece for entry in entries if entry.form is EntryForm.REFERENCE for piece in entry.pieces
+        )
+        misses = not all(self._is_present(piece.number) for piece in self._log.slices)
+        if misses:
+            self._terms.follow()
+        return misses
 
     def _readable(self, text: str) -> str:
         most = self._params.most_chars

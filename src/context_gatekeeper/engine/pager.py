@@ -9,7 +9,7 @@ when the session's ledger can pay for it. A page fault brings a slice back at th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -20,8 +20,8 @@ from context_gatekeeper.core.ledger import NetLedger
 from context_gatekeeper.core.slimming import head_view, should_slim_at_birth
 from context_gatekeeper.core.tokens import MESSAGE_TOKENS
 from context_gatekeeper.engine.citation import CitationModel
-from context_gatekeeper.engine.digest import DigestMaker, handle_ranges, units_in
-from context_gatekeeper.engine.keep_rule import KeepRule
+from context_gatekeeper.engine.digest import DigestMaker, handle_ranges, run_through, units_in
+from context_gatekeeper.engine.keep_rule import Idle, KeepRule
 from context_gatekeeper.engine.pager_params import OURS, PagerParams
 from context_gatekeeper.engine.plan import ContextPlan, PlannedDeparture, PlannedEntry
 from context_gatekeeper.engine.repeats import reference_to_window
@@ -70,6 +70,18 @@ class Rewrite:
     """Extra units of writing again what stands behind the first change."""
 
 
+class _Laid(NamedTuple):
+    """A window that may take the place of the one there is."""
+
+    cut: int
+    """Place of the first entry that is another."""
+    leaving: set[int]
+    window: Window
+    reason: RewriteReason
+    price: float
+    """Of writing it, where the cache is alive."""
+
+
 class Pager:
     """Keeps one session's window.
 
@@ -106,15 +118,13 @@ class Pager:
         self._resident_tokens = resident_tokens
         self._params = params
         self._model = CitationModel(log)
-        self._digests = DigestMaker(log, self.window, self._model, prices)
+        self._digests = DigestMaker(log, self._model, prices)
         self._rule = KeepRule(log, self.window, self._model, prices, params, self.faults)
         self._window_tokens = window_tokens
         self._faulted = False
         self._refused_price = 0.0
         self._fault_share = 0.0
         self._faults_in_epoch = 0
-        self._ahead = 0
-        """Calls that come before the next request, beside those of the log."""
         self._sent: list[int] = []
         self._sent_before: list[int] = []
 
@@ -205,42 +215,49 @@ class Pager:
         self._sent_before = self._sent
         limit = self._limit()
         is_over = limit is not None and self.prompt_tokens > limit.tokens
-        rewrite = None if was_looked_ahead and not is_cold and not is_over else self._decide(is_cold=is_cold)
+        is_left = was_looked_ahead and not is_cold and not is_over
+        rewrite = None if is_left else run_through(self._decide(is_cold=is_cold))
         self._sent = [entry.number for entry in self.window.entries]
         if rewrite is not None:
             self._faults_in_epoch = 0
         return rewrite
 
-    def look_ahead(self) -> Rewrite | None:
+    def look_ahead(self) -> Generator[None, None, Rewrite | None]:
         """Decide between two calls, while nobody waits, whether the next one gets a rewritten window.
 
         What the next request adds is not known yet; it goes behind. The record is that of a rewrite for that call.
+        It is decided in small steps, of which only the last changes anything: when something is added or decided
+        meanwhile, the rest must not be gone through.
         """
-        self._ahead = self._rule.ahead = 1
-        try:
-            rewrite = self._decide(is_cold=False)
-        finally:
-            self._ahead = self._rule.ahead = 0
+        rewrite = yield from self._decide(is_cold=False, ahead=1)
         if rewrite is not None:
             self._faults_in_epoch = 0
         return rewrite
 
-    def _decide(self, *, is_cold: bool) -> Rewrite | None:
+    def _decide(self, *, is_cold: bool, ahead: int = 0) -> Generator[None, None, Rewrite | None]:
+        """Decide for the request that comes after ``ahead`` more calls; only the last step changes anything."""
         limit = self._limit()
-        if limit is not None and self.prompt_tokens > limit.tokens:
-            return self._force(limit)
-        if not self._prices.has_cache:
-            is_cold = True
-        if not self._can_pay_off() or ((self._log.calls + self._ahead) % self._params.every_calls and not is_cold):
+        is_over = limit is not None and self.prompt_tokens > limit.tokens
+        is_cold = is_cold or not self._prices.has_cache
+        if not is_over and not self._is_time(self._log.calls + ahead, is_cold=is_cold):
             return None
+        idle = self._rule.look(self.prompt_tokens, self.fault_price_factor, ahead=ahead)
+        if limit is not None and is_over:
+            laid = yield from self._force(limit, idle, ahead)
+        else:
+            cut = self._first_change(idle, self._log.calls + ahead, is_cold=is_cold)
+            laid = None if cut is None else (yield from self._rewrite(cut, idle.entries, is_cold=is_cold))
+        self._rule.note(idle)
+        if laid is None:
+            return None
+        return self._leave(laid, self._log.calls + ahead)
+
+    def _is_time(self, call: int, *, is_cold: bool) -> bool:
+        """Whether the window is looked at before this call."""
+        if not self._can_pay_off() or (call % self._params.every_calls and not is_cold):
+            return False
         target = self._params.fault_target
-        if target is not None and self._fault_share > self._params.patience_share * target:
-            return None
-        idle = self._rule.idle(self.prompt_tokens, self.fault_price_factor)
-        cut = self._first_change(idle, is_cold=is_cold)
-        if cut is None:
-            return None
-        return self._rewrite(cut, idle, is_cold=is_cold)
+        return target is None or self._fault_share <= self._params.patience_share * target
 
     def plan(self, *, explains: bool = True) -> ContextPlan:
         """The record of the window as it stands, for the request that `prepare` was last called for.
@@ -365,45 +382,42 @@ class Pager:
             limits.append(_Limit(self._window_tokens, RewriteReason.WINDOW))
         return min(limits, default=None)
 
-    def _force(self, limit: _Limit) -> Rewrite | None:
+    def _force(self, limit: _Limit, idle: Idle, ahead: int) -> Generator[None, None, _Laid | None]:
         """Leave out as much as brings the request well below a limit, whatever the ledger says.
 
         None when nothing may leave: what is fixed and the newest calls alone are over it.
         """
         entries = self.window.entries
-        idle = self._rule.idle(self.prompt_tokens, self.fault_price_factor)
-        found: tuple[int, set[int], list[Entry]] | None = None
+        found: _Laid | None = None
         for share, worth in ((self._params.limit_share, self.fault_price_factor), (self._params.limit_share / 2, 0.0)):
-            leaving = self._rule.forced(idle, self.prompt_tokens - round(share * limit.tokens))
+            most = round(share * limit.tokens)
+            leaving = self._rule.forced(idle.entries, self.prompt_tokens - most, ahead=ahead)
             # Where lines of digests have taken the room, all digests are laid anew as handles alone.
             changed = [e.number in leaving or (not worth and e.form is EntryForm.DIGEST) for e in entries]
             if not leaving:
                 break
-            cut = changed.index(True)
-            found = cut, leaving, self._laid(cut, leaving, worth)
-            self.window.replace_all(entries)
-            kept = sum(entry.tokens for entry in (*entries[:cut], *found[2]))
-            if self._resident_tokens + kept <= limit.tokens:
+            found = yield from self._lay(changed.index(True), leaving, worth, limit.reason)
+            if self._resident_tokens + found.window.tokens <= limit.tokens:
                 break
-        return None if found is None else self._leave(*found, limit.reason)
+        return found
 
-    def _first_change(self, idle: set[int], *, is_cold: bool) -> int | None:
+    def _first_change(self, idle: Idle, now: int, *, is_cold: bool) -> int | None:
         """Place of the first entry that a rewrite would change; None when no rewrite is due or affordable."""
-        if not idle:
+        if not idle.entries:
             return None
-        prices, now = self._prices, self._log.calls + self._ahead
+        prices = self._prices
         rent, stay, left = 0.0, 0, 0
         found = None
         for place in range(len(self.window.entries) - 1, -1, -1):
             entry = self.window.entries[place]
-            if entry.number not in idle:
+            if entry.number not in idle.entries:
                 stay += entry.tokens
                 continue
             left += entry.tokens
-            rent += prices.read * entry.tokens * (now - self._rule.idle_since[entry.number] + 2)
+            rent += prices.read * entry.tokens * (now - idle.since[entry.number] + 2)
             price = 0.0 if is_cold else rewrite_price(prices, stay + self._tokens_in_front(place))
             is_due = is_cold or rent >= self._params.patience * price
-            is_due = is_due or entry.number in self._rule.over_quota
+            is_due = is_due or entry.number in idle.over_quota
             if is_due and self._can_pay(max(price, self._refused_price), left):
                 found = place
         return found
@@ -430,47 +444,49 @@ class Pager:
         reserve = self._params.reserve_faults * max(0.0, asked - prices.read * tokens_out)
         return self.ledger.can_afford(price + reserve, self._params.overdraft)
 
-    def _rewrite(self, cut: int, leaving: set[int], *, is_cold: bool) -> Rewrite | None:
-        """Lay the window anew from ``cut`` on; None, and no change, when the ledger cannot pay for what is written."""
-        entries = self.window.entries
-        laid = self._laid(cut, leaving, self.fault_price_factor if self._params.digest else 0.0)
-        self.window.replace_all(entries)
-        written = sum(entry.tokens for entry in laid)
-        price = 0.0 if is_cold else rewrite_price(self._prices, written)
-        out = sum(entry.tokens for entry in entries[cut:]) - written
-        if out <= 0 or not self._can_pay(price, out):
-            self._refused_price = price
+    def _rewrite(self, cut: int, leaving: set[int], *, is_cold: bool) -> Generator[None, None, _Laid | None]:
+        """Lay the window anew from ``cut`` on; None when the ledger cannot pay for what is written."""
+        worth = self.fault_price_factor if self._params.digest else 0.0
+        reason = RewriteReason.COLD if is_cold else RewriteReason.RENT
+        laid = yield from self._lay(cut, leaving, worth, reason)
+        out = self.window.tokens - laid.window.tokens
+        if out <= 0 or not self._can_pay(laid.price, out):
+            self._refused_price = laid.price
             return None
-        return self._leave(cut, leaving, laid, RewriteReason.COLD if is_cold else RewriteReason.RENT)
+        return laid
 
-    def _leave(self, cut: int, leaving: set[int], laid: list[Entry], reason: RewriteReason) -> Rewrite:
-        """Put ``laid`` in place of everything from ``cut`` on."""
-        entries, before, now = self.window.entries, self.window.tokens, self._log.calls + self._ahead
+    def _leave(self, laid: _Laid, now: int) -> Rewrite:
+        """Put what was laid in place of the window."""
+        changed, before = self.window.entries[laid.cut :], self.window.tokens
         self._refused_price = 0.0
-        self.window.replace_all(entries[:cut] + laid)
+        self.window.take_over(laid.window)
         left: list[int] = []
-        for entry in entries[cut:]:
-            if entry.number in leaving:
+        for entry in changed:
+            if entry.number in laid.leaving:
                 self._rule.idle_since.pop(entry.number, None)
                 left += entry.pieces
         for number in left:
             self.swapped_out_at[number] = now
             self.faults.swapped_out(number, now)
-        is_free = reason is RewriteReason.COLD
-        price = 0.0 if is_free else rewrite_price(self._prices, sum(entry.tokens for entry in laid))
-        record = Rewrite(now, reason, tuple(left), before, self.window.tokens, price)
+        record = Rewrite(now, laid.reason, tuple(left), before, self.window.tokens, laid.price)
         self.rewrites.append(record)
         return record
 
-    def _laid(self, cut: int, leaving: set[int], worth: float) -> list[Entry]:
-        """What stands from ``cut`` on when some entries have left. The window holds only what stays meanwhile."""
+    def _lay(self, cut: int, leaving: set[int], worth: float, reason: RewriteReason) -> Generator[None, None, _Laid]:
+        """What stands when some entries from ``cut`` on have left."""
         entries = self.window.entries
         changed = entries[cut:]
         # Old digests are judged again: what stands in them does not stand in the window meanwhile.
         staying = [entry for entry in changed if entry.number not in leaving and entry.form is not EntryForm.DIGEST]
-        self.window.replace_all(entries[:cut] + staying)
+        draft = self.window.draft(entries[:cut] + staying)
         prompt_tokens = self._resident_tokens + sum(entry.tokens for entry in entries)
-        return self._digests.lay(changed, leaving, prompt_tokens=prompt_tokens, worth=worth)
+        laid = yield from self._digests.lay(changed, leaving, draft, prompt_tokens=prompt_tokens, worth=worth)
+        yield
+        draft.replace_all(entries[:cut] + laid)
+        yield
+        is_free = reason is RewriteReason.COLD
+        price = 0.0 if is_free else rewrite_price(self._prices, sum(entry.tokens for entry in laid))
+        return _Laid(cut, leaving, draft, reason, price)
 
 
 def _start_correction(prices: PriceProfile, resident_tokens: int) -> float:

@@ -6,8 +6,11 @@ tokens; the other lines are sent as they are. The older text is not touched, so 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from context_gatekeeper.core.evidence import plain_lines
 from context_gatekeeper.core.tokens import MESSAGE_TOKENS
@@ -38,6 +41,8 @@ REPEAT_PARAMS = RepeatParams()
 
 _MOST_PLACES = 8
 """Of one line among the older ones: an empty line or a bracket stands everywhere."""
+_MOST_KNOWN_CHARS = 8000
+"""A longer slice is one line, or nearly so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,47 +117,70 @@ class _Repeat:
         return f"{block}#L{self.first_line}-{self.first_line + self.length - 1}"
 
 
+_NO_REPEAT = _Repeat(0)
+
+
+@dataclass(frozen=True, slots=True)
+class _SliceLines:
+    """Lines of a slice as they are compared."""
+
+    lines: Sequence[str]
+    places: Mapping[str, Sequence[int]]
+    """Line -> where it stands, at most `_MOST_PLACES` times."""
+
+    @classmethod
+    def of(cls, text: str) -> _SliceLines:
+        lines = plain_lines(_lines(text))
+        places: dict[str, list[int]] = {}
+        for place, line in enumerate(lines):
+            found = places.setdefault(line, [])
+            if len(found) < _MOST_PLACES:
+                found.append(place)
+        return cls(lines, places)
+
+
+_known_slice_lines = lru_cache(maxsize=256)(_SliceLines.of)
+"""The same for a usual slice: the next slices of its block, or of its file, are compared with it too."""
+
+
 class _OlderLines:
     """Lines of older slices, to find repeats in."""
 
     def __init__(self, log: SessionLog, pieces: list[int]) -> None:
-        self._slices: list[tuple[int, int, list[str]]] = []
-        """(number, line of its block that it begins with, its lines)"""
-        self._places: dict[str, list[tuple[int, int]]] = {}
+        self._slices: list[tuple[Slice, _SliceLines]] = []
         for number in pieces:
             piece = log.slices[number]
-            segment = log.segments[piece.segment]
-            lines = plain_lines(_lines(slice_text(log, piece)))
-            first_line = segment.text.count("\n", 0, piece.start) + 1
-            for place, line in enumerate(lines):
-                found = self._places.setdefault(line, [])
-                if len(found) < _MOST_PLACES:
-                    found.append((len(self._slices), place))
-            self._slices.append((number, first_line, lines))
+            of = _known_slice_lines if piece.end - piece.start <= _MOST_KNOWN_CHARS else _SliceLines.of
+            self._slices.append((piece, of(slice_text(log, piece))))
 
     def longest_run(self, lines: list[str], start: int) -> _Repeat:
         """The longest run of older lines that ``lines`` repeats from ``start`` on, the first of equals; or length 0."""
-        best = _Repeat(0)
-        for slice_place, place in self._places.get(lines[start], ()):
-            number, first_line, older = self._slices[slice_place]
-            length = 1
-            while (
-                start + length < len(lines)
-                and place + length < len(older)
-                and lines[start + length] == older[place + length]
-            ):
-                length += 1
-            if length > best.length:
-                best = _Repeat(length, number, first_line + place)
+        best, room = _NO_REPEAT, _MOST_PLACES
+        for piece, older in self._slices:
+            for place in older.places.get(lines[start], ())[:room]:
+                room -= 1
+                length = _run_length(lines, start, older.lines, place)
+                if length > best.length:
+                    best = _Repeat(length, piece.number, piece.first_line + place)
         return best
+
+
+def _run_length(lines: Sequence[str], start: int, older: Sequence[str], place: int) -> int:
+    """How many lines agree from the two places on."""
+    most = min(len(lines) - start, len(older) - place)
+    return next((n for n in range(1, most) if lines[start + n] != older[place + n]), most)
 
 
 def _older_holders(log: SessionLog, window: Window, piece: Slice, most: int) -> list[int]:
     """Whole older slices in the window that hold most of the slice's units; none of a call: its lines are JSON."""
     shared: Counter[int] = Counter()
     for unit in piece.units:
-        for holder in reversed(log.units[unit].holders):
-            if holder != piece.number and window.holds_piece(holder) and not _is_call(log, holder):
+        if not window.whole_holders(unit):
+            continue
+        holders = log.units[unit].holders
+        for place in range(bisect_left(holders, piece.number) - 1, -1, -1):
+            holder = holders[place]
+            if window.holds_piece(holder) and not _is_call(log, holder):
                 shared[holder] += 1
                 break
     return [number for number, _ in shared.most_common(most)]

@@ -157,24 +157,45 @@ class RunningCards:
         Args:
             goals: active goals by their ids.
         """
-        task_id = self._labels.running_task or FIRST_TASK
-        own = {
-            turn: sources
-            for turn, sources in self._turns.items()
-            if (self._labels.task_of(turn) or FIRST_TASK) == task_id and sources
-        }
+        own = self._own()
         if not own:
             return None
-        built = self._built.get(task_id)
-        if built is None or not built.begins(own):
-            built = self._built[task_id] = _Built(CardBuilder(self._folder))
-        built.catch_up(own)
+        built = self._built_for(own)
+        for _ in built.catch_up_steps(own):
+            pass
         first, last = next(iter(own.values()))[0], list(own.values())[-1][-1]
+        task_id = self._task_id
         served = {one: goals[one] for one in self._labels.goals_of_task(task_id) if one in goals}
         card = built.builder.card(_pinned(served))
         said = card.of(CardField.GOAL)
         label = said[0].text if said else ""
         return TaskCard(task_id, label, first.page_id, last.page_id, card, goal_ids=tuple(served))
+
+    def read_steps(self) -> Iterator[None]:
+        """Read what `running` would have to, block by block, while nobody waits for it."""
+        own = self._own()
+        return self._built_for(own).catch_up_steps(own)
+
+    # -- inside -----------------------------------------------------------------------------
+
+    @property
+    def _task_id(self) -> str:
+        return self._labels.running_task or FIRST_TASK
+
+    def _own(self) -> dict[int, list[CardSource]]:
+        """Turn -> blocks of the running task."""
+        task_id = self._task_id
+        return {
+            turn: sources
+            for turn, sources in self._turns.items()
+            if (self._labels.task_of(turn) or FIRST_TASK) == task_id and sources
+        }
+
+    def _built_for(self, own: Mapping[int, Sequence[CardSource]]) -> _Built:
+        built = self._built.get(self._task_id)
+        if built is None or not built.begins(own):
+            built = self._built[self._task_id] = _Built(CardBuilder(self._folder))
+        return built
 
 
 @dataclass(slots=True)
@@ -191,12 +212,13 @@ class _Built:
         whole = list(self.read)[:-1]
         return ahead == list(self.read) and all(self.read[turn] == len(turns[turn]) for turn in whole)
 
-    def catch_up(self, turns: Mapping[int, Sequence[CardSource]]) -> None:
-        """Read the blocks that came since."""
+    def catch_up_steps(self, turns: Mapping[int, Sequence[CardSource]]) -> Iterator[None]:
+        """Read the blocks that came since, one by one, as far as it is gone through."""
         for turn, sources in turns.items():
-            for source in sources[self.read.get(turn, 0) :]:
-                self.builder.add(source)
-            self.read[turn] = len(sources)
+            while (read := self.read.setdefault(turn, 0)) < len(sources):
+                self.builder.add(sources[read])
+                self.read[turn] = read + 1
+                yield
 
 
 def _by_task(pages: Iterable[Page], labels: TaskLabels) -> dict[str, list[Page]]:

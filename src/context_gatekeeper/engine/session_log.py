@@ -26,6 +26,7 @@ from context_gatekeeper.engine.tool_paths import path_argument
 from context_gatekeeper.types import AgentMessage, BlockKind, ContentBlock, MessageRole
 
 __all__ = [
+    "MOST_READ_CHARS",
     "OUTPUT_KINDS",
     "SLICE_TOKENS",
     "THINKING_TOKENS_A_CHAR",
@@ -40,6 +41,8 @@ __all__ = [
     "written_texts",
 ]
 
+MOST_READ_CHARS = 512 * 1024
+"""Of a longer text so much feeds statistics, half of it at each end (threat T11)."""
 SLICE_TOKENS = 400
 """Aim of a slice; a single longer line is a slice of its own."""
 THINKING_TOKENS_A_CHAR = 0.275
@@ -104,6 +107,8 @@ class Slice:
     tokens: int
     born: int
     """Calls before it came."""
+    first_line: int = 1
+    """Of its block's lines, from 1, the one that it begins in."""
     units: tuple[int, ...] = ()
     """Its evidence units: lines, tokens and their runs."""
     lines: int = 0
@@ -262,7 +267,7 @@ class SessionLog:
         A token counts whole, where it or a longer one that holds it stood; the runs inside it do not.
         """
         quoted: set[int] = set()
-        for text in written_texts(message):
+        for text in map(_ends, written_texts(message)):
             for line in text.split("\n"):
                 for key in line_keys(line):
                     if (unit := self._ids.get(key)) is not None:
@@ -271,6 +276,21 @@ class SessionLog:
                 if (unit := self._ids.get(token)) is not None:
                     quoted.add(unit)
         return quoted
+
+    def text_read(self, piece: Slice) -> str:
+        """What of a slice feeds statistics, as a reader sees it: no thinking, and of a giant text its two ends.
+
+        The rest of a giant text leaves the window and comes back like any other, but nothing is found by it.
+        """
+        segment = self.segments[piece.segment]
+        block, size = segment.block, len(segment.block.text)
+        if segment.kind is SliceKind.THINKING:
+            return ""
+        if size <= MOST_READ_CHARS:
+            return readable_text(block, piece.start, piece.end)
+        ahead, behind = MOST_READ_CHARS // 2, size - MOST_READ_CHARS // 2
+        parts = ((piece.start, min(piece.end, ahead)), (max(piece.start, behind), piece.end))
+        return "\n".join(readable_text(block, start, end) for start, end in parts if start < end)
 
     def name_of(self, unit: int) -> str:
         """The unit's text. O(1)."""
@@ -309,12 +329,14 @@ class SessionLog:
             spans = self._spans(block)
         is_typed = message.role is MessageRole.USER and not message.origin
         added = []
+        line = 1
         for start, end, tokens in spans:
-            piece = Slice(len(self.slices), segment.number, start, end, max(1, tokens), self.calls)
+            piece = Slice(len(self.slices), segment.number, start, end, max(1, tokens), self.calls, line)
+            line += block.text.count("\n", start, end)
             self.slices.append(piece)
             segment.slices.append(piece.number)
-            if end > start and kind is not SliceKind.THINKING:
-                self._index(piece, block, start, end, is_users=is_typed)
+            if read := self.text_read(piece):
+                self._index(piece, read, is_users=is_typed)
             added.append(piece)
         return added
 
@@ -341,11 +363,16 @@ class SessionLog:
             return SliceKind.ASSISTANT, ""
         return SliceKind.USER, ""
 
+    def _count_all(self, text: str) -> float:
+        """Tokens of a text without the calibration; of a giant one as many as its ends let expect."""
+        read = _ends(text)
+        return self._count_tokens(text) if read is text else self._count_tokens(read) * (len(text) / len(read))
+
     def _spans(self, block: ContentBlock) -> list[tuple[int, int, int]]:
         """(start, end, tokens) of the block's slices: whole lines, about `SLICE_TOKENS` each."""
         text = block.text
         frame = TOOL_CALL_TOKENS if block.kind is BlockKind.TOOL_CALL else MESSAGE_TOKENS
-        total = self._count_tokens(text) * self.token_factor
+        total = self._count_all(text) * self.token_factor
         if total <= SLICE_TOKENS:
             return [(0, len(text), round(total) + frame)]
         share = total / len(text)
@@ -366,8 +393,8 @@ class SessionLog:
             start = end
         return spans
 
-    def _index(self, piece: Slice, block: ContentBlock, start: int, end: int, *, is_users: bool) -> None:
-        found = read_evidence(readable_text(block, start, end))
+    def _index(self, piece: Slice, read: str, *, is_users: bool) -> None:
+        found = read_evidence(read)
         numbers: dict[int, None] = {}
         for line in found.lines:
             number = self._hold(line, UnitKind.LINE, piece, is_users)
@@ -395,6 +422,12 @@ class SessionLog:
             piece.newest += 1
         unit.is_users = unit.is_users or is_users
         return number
+
+
+def _ends(text: str) -> str:
+    """The text; of a giant one both ends."""
+    half = MOST_READ_CHARS // 2
+    return text if len(text) <= MOST_READ_CHARS else f"{text[:half]}\n{text[-half:]}"
 
 
 def readable_text(block: ContentBlock, start: int, end: int) -> str:

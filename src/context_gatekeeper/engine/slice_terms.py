@@ -7,21 +7,21 @@ tenth of a full scan. Phrases in quotes are no terms here; everything else is wh
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
 
 from context_gatekeeper.core.anchor import AnchorKind, anchor_kind, inverse_document_frequency, scan_anchors
 from context_gatekeeper.core.weights import WEIGHT_PARAMS, base_weight, is_content
-from context_gatekeeper.engine.digest import slice_text
-from context_gatekeeper.engine.session_log import SessionLog, SliceKind
+from context_gatekeeper.engine.session_log import SessionLog
 
 __all__ = ["SliceTerms", "TermShare", "text_terms", "word_terms"]
 
 _WORD = re.compile(r"[^\s\"'`“”‘’「-』《》,;()\[\]{}<>=|!?*，。！？；：、（）]{2,200}")
 """What stands between blanks and marks; longer runs are data."""
 _PAIR = 2
+_CHARS_A_STEP = 2000
 
 
 @lru_cache(maxsize=1 << 16)
@@ -36,11 +36,16 @@ def text_terms(text: str) -> dict[str, float]:
     Parts of a compound share one weight; a term that also stands alone has a whole one.
     """
     terms: dict[str, float] = {}
-    for word in dict.fromkeys(_WORD.findall(text)):
+    for word in _words(text):
         for term, share in word_terms(word):
             if share > terms.get(term, 0.0):
                 terms[term] = share
     return terms
+
+
+def _words(text: str) -> Iterable[str]:
+    """Each once, in reading order."""
+    return dict.fromkeys(_WORD.findall(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,26 @@ class SliceTerms:
 
     def follow(self) -> None:
         """Take in the slices that came since. O(their length)."""
+        for _ in self.follow_steps():
+            pass
+
+    def follow_steps(self) -> Iterator[None]:
+        """The same a little at a time, as far as it is gone through."""
         log = self._log
-        for piece in log.slices[self._known :]:
-            if piece.end > piece.start and log.segments[piece.segment].kind is not SliceKind.THINKING:
-                for term in text_terms(slice_text(log, piece)):
-                    self._holders.setdefault(term, []).append(piece.number)
-        self._known = len(log.slices)
+        while (number := self._known) < len(log.slices):
+            terms: dict[str, None] = {}
+            chars = 0
+            for word in _words(log.text_read(log.slices[number])):
+                terms.update((term, None) for term, _ in word_terms(word))
+                chars += len(word)
+                if chars >= _CHARS_A_STEP:
+                    chars = 0
+                    yield
+            if number == self._known:  # nobody else has taken it in between two steps
+                for term in terms:
+                    self._holders.setdefault(term, []).append(number)
+                self._known += 1
+            yield
 
     def holders(self, term: str) -> Sequence[int]:
         """Slices that hold the term, ascending."""

@@ -134,9 +134,10 @@ class TaskLabels:
         return decision
 
     def _anchors(self, text: str) -> dict[str, float]:
+        counts = scan_anchors(text).counts
         self._texts += 1
-        self._frequencies.update(scan_anchors(text).counts.keys())
-        return page_anchors(text, self._idf)
+        self._frequencies.update(counts.keys())
+        return page_anchors(text, self._idf, counts=counts)
 
     def _idf(self, term: str) -> float:
         """Rare in this session and rare in the language."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -61,6 +62,8 @@ class Window:
         """Of the entries; the resident part is not counted."""
         self._log = log
         self._whole: set[int] = set()
+        self._holders: Counter[int] = Counter()
+        """Unit -> slices of ``_whole`` that hold it."""
         self._shown: set[int] = set()
         self._words: set[int] = set()
         self._last = 0
@@ -78,20 +81,46 @@ class Window:
         self._last += 1
         return Entry(self._last, form, tokens, tuple(pieces), tuple(units), tuple(words), text)
 
+    def draft(self, entries: Iterable[Entry]) -> Window:
+        """Another window with some of the entries: what becomes of it changes nothing here until it is taken over."""
+        draft = Window(self._log)
+        draft._whole, draft._holders, draft._last = self._whole.copy(), self._holders.copy(), self._last
+        draft.replace_all(entries)
+        return draft
+
+    def take_over(self, draft: Window) -> None:
+        """Become what was made of a draft. Nothing may have come in meanwhile."""
+        self.entries, self.tokens, self._last = draft.entries, draft.tokens, draft._last
+        self._whole, self._holders = draft._whole, draft._holders
+        self._shown, self._words = draft._shown, draft._words
+
     def append(self, entry: Entry) -> None:
         """Put an entry at the tail."""
         self.entries.append(entry)
+        if entry.is_whole:
+            for piece in entry.pieces:
+                if piece not in self._whole:
+                    self._holders.update(self._log.slices[piece].units)
         self._count(entry)
 
     def replace_all(self, entries: Iterable[Entry]) -> None:
-        """Lay the window anew."""
+        """Lay the window anew. O(entries + units of what comes or goes)."""
         self.entries = list(entries)
         self.tokens = 0
-        self._whole.clear()
+        before, self._whole = self._whole, set()
         self._shown.clear()
         self._words.clear()
         for entry in self.entries:
             self._count(entry)
+        slices, holders = self._log.slices, self._holders
+        for piece in before - self._whole:
+            for unit in slices[piece].units:
+                if holders[unit] > 1:
+                    holders[unit] -= 1
+                else:
+                    del holders[unit]
+        for piece in self._whole - before:
+            holders.update(slices[piece].units)
 
     def holds_piece(self, piece: int) -> bool:
         """Whether the slice is there whole."""
@@ -105,20 +134,21 @@ class Window:
         """
         if self._stands(unit, by_words):
             return True
-        record = self._log.units[unit]
-        if record.kind is UnitKind.LINE:
+        log = self._log
+        if log.units[unit].kind is UnitKind.LINE:
             return False
-        for left, right in token_halves(self._log.name_of(unit)):
-            halves = (self._log.unit_id(left), self._log.unit_id(right))
+        for left, right in token_halves(log.name_of(unit)):
+            halves = (log.unit_id(left), log.unit_id(right))
             if all(half is not None and self._stands(half, by_words) for half in halves):
                 return True
         return False
 
+    def whole_holders(self, unit: int) -> int:
+        """How many whole slices hold the unit. O(1)."""
+        return self._holders[unit]
+
     def _stands(self, unit: int, by_words: bool = False) -> bool:
-        if unit in self._shown or (by_words and unit in self._words):
-            return True
-        whole = self._whole
-        return any(holder in whole for holder in reversed(self._log.units[unit].holders))
+        return self._holders[unit] > 0 or unit in self._shown or (by_words and unit in self._words)
 
     def _count(self, entry: Entry) -> None:
         self.tokens += entry.tokens
