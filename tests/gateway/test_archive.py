@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import signal
-import sqlite3
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +12,9 @@ import pytest
 from context_gatekeeper.agent_pool import AgentPool
 from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.errors import GatekeeperError, WireFormatError
-from context_gatekeeper.gateway import archive
-from context_gatekeeper.gateway.archive import Archive, Archived, ArchiveWriter, archived_session, main, open_pool
+from context_gatekeeper.gateway.archive import ArchiveWriter, archived_session, main, open_pool
 from context_gatekeeper.gateway.live_session import LiveSession
+from context_gatekeeper.gateway.shelf import Archived, WaitingExchange
 from context_gatekeeper.gateway.worker import pack_frame
 from context_gatekeeper.types import AgentSession
 from context_gatekeeper.wire import decode_request
@@ -29,7 +24,6 @@ from tests.gateway.test_rendering import EAGER
 
 MIDDLE = Size((6, 8), (100, 700))
 KEY = "sk-ant-api03-" + "Ab3dEf9h" * 11 + "AA"
-WAIT = 20.0
 
 
 @pytest.fixture
@@ -96,6 +90,22 @@ def test_an_answer_that_nobody_went_on_from_comes_in_at_the_end(store: str) -> N
     assert answered.role.value == "assistant"
 
 
+def test_an_answer_that_waits_comes_in_when_the_pool_was_opened_again(store: str) -> None:
+    writer = ArchiveWriter(open_pool({"store": store}))
+    writer.store(exchanges(messages_growth())[0])
+    writer.go_on_in(open_pool({"store": store}))
+    assert writer.close() is None
+    assert stored(store).messages[-1].role.value == "assistant"
+
+
+def test_an_answer_that_cannot_be_stored_at_the_end_is_told(store: str) -> None:
+    pool = open_pool({"store": store})
+    writer = ArchiveWriter(pool)
+    writer.store(exchanges(messages_growth())[0])
+    pool.close()
+    assert isinstance(writer.close(), GatekeeperError)
+
+
 def test_a_client_that_sends_no_thinking_back_makes_no_fork(store: str) -> None:
     growth = grow(WireApi.CHAT, 3, MIDDLE, sends_reasoning=False)
     writer = ArchiveWriter(open_pool({"store": store}))
@@ -127,12 +137,11 @@ def test_an_answer_that_broke_off_is_kept_apart(store: str) -> None:
     assert sorted(names(store)) == ["s", "s/broken-off-1"]
 
 
-def test_old_conversations_give_way_with_their_answers_stored(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "_MOST_TALKS", 1)
+def test_old_conversations_give_way_with_their_answers_stored(store: str) -> None:
     growth = messages_growth()
     first = exchanges(growth)[0]
     with AgentPool(store) as pool:
-        writer = ArchiveWriter(pool)
+        writer = ArchiveWriter(pool, most_talks=1)
         for name in ("a", "b"):
             writer.store(Archived(name, first.api, first.request, first.content_type, first.answer, is_complete=True))
         kinds = [pool.session(name).messages[-1].role.value for name in ("a", "b")]
@@ -179,120 +188,83 @@ def test_arguments_that_are_no_json_stay_as_they_are() -> None:
 # -- the process -----------------------------------------------------------------------------------------------
 
 
-def frames(settings: dict[str, Any], *told: Archived, broken: bool = False) -> io.BytesIO:
-    pieces = [*pack_frame({"settings": settings})]
-    if broken:
-        pieces += pack_frame({"session": "s"}, b"sk-canary")
-    for one in told:
-        header = {"session": one.session, "api": one.api.value, "content_type": one.content_type,
-                  "is_complete": one.is_complete, "request_bytes": len(one.request)}  # fmt: skip
-        pieces += pack_frame(header, one.request + one.answer)
-    return io.BytesIO(b"".join(pieces))
+def frames(settings: dict[str, Any], *told: Archived, broken: bytes = b"", **limits: float) -> io.BytesIO:
+    pieces = pack_frame({"settings": settings, "limits": {"end_seconds": 0.0, **limits}})
+    for number, one in enumerate(told, 1):
+        pieces += WaitingExchange.of(one, number).frame()
+    return io.BytesIO(b"".join([*pieces, broken]))
 
 
-def test_the_process_stores_frames_and_passes_over_what_it_cannot_read(
-    store: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    main(io.BytesIO())
-    main(frames({"store": store}))
-    unreadable = Archived("s", WireApi.MESSAGES, b"{")
-    main(frames({"store": store}, unreadable, *exchanges(messages_growth()), broken=True))
-    assert names(store) == ["s"]
-    assert capsys.readouterr().err == "archive: KeyError\n"
+def run(source: io.BytesIO) -> list[dict[str, Any]]:
+    """What the process says."""
+    sink = io.StringIO()
+    main(source, sink)
+    return [json.loads(line) for line in sink.getvalue().splitlines()]
 
 
-def test_a_store_that_cannot_be_used_is_told_in_a_line_and_it_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    corrupt = tmp_path / "corrupt.db"
-    corrupt.write_bytes(b"this is no database at all" * 100)
-    for path in (str(corrupt), str(tmp_path / "missing" / "deeper" / "p.db")):
-        main(frames({"store": path}, *exchanges(messages_growth())[:2]))
-    lines = capsys.readouterr().err.splitlines()
-    assert lines
-    assert all(line.startswith("archive: ") for line in lines)
+def one_each(count: int) -> list[Archived]:
+    """Conversations that will not go on."""
+    bodies = (b'{"model":"m","messages":[{"role":"user","content":"question %d"}]}' % number for number in range(count))
+    return [Archived(f"c{number}", WireApi.MESSAGES, body) for number, body in enumerate(bodies)]
 
 
-def test_a_store_that_breaks_on_the_way_is_opened_again(
-    store: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = exchanges(messages_growth())
-    real: Callable[..., Any] = AgentPool.import_session
-    failing = iter([True, False, False, False, False, False, False, False, False, False])
-
-    def import_session(pool: AgentPool, session: AgentSession) -> Any:
-        if next(failing, False):
-            raise GatekeeperError("the pool", "it is locked", "try again")
-        return real(pool, session)
-
-    monkeypatch.setattr(AgentPool, "import_session", import_session)
-    main(frames({"store": store}, *told))
-    assert "it is locked" in capsys.readouterr().err
-    assert names(store) == ["s"]
-
-
-def test_what_could_not_be_stored_is_stored_when_the_store_is_there_again(tmp_path: Path) -> None:
-    blocked = tmp_path / "not yet"
-    blocked.write_text("a file where a folder must be")
-    told = exchanges(messages_growth())
-    keeper = Archive({"store": str(blocked / "p.db")})
-    keeper.put(told[-1])
-    until(lambda: keeper.faults > 0)
-    assert "p.db" in keeper.last_fault
-    blocked.unlink()
-    blocked.mkdir()
-    keeper.close()  # the last try is at the end
-    assert names(str(blocked / "p.db")) == ["s"]
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def pages_in(store: str) -> int:
-    try:
-        with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as database:
-            return int(database.execute("SELECT count(*) FROM pages").fetchone()[0])
-    except sqlite3.Error:
-        return 0
-
-
-def test_a_killed_process_loses_nothing_that_the_next_request_does_not_bring_back(store: str) -> None:
-    growth = messages_growth()
-    told = exchanges(growth)
-    keeper = Archive({"store": store})
-    keeper.put(told[0])
-    until(lambda: pages_in(store) > 0)
-    process = keeper._process  # noqa: SLF001 - there is no other way to kill it
-    assert process is not None
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    for exchange in told[1:-1]:
-        keeper.put(exchange)
-    until(lambda: not keeper._waiting)  # noqa: SLF001
-    keeper.put(told[-1])
-    keeper.close()
-    whole, _ = archived_session(told[-1])
-    assert texts(stored(store))[: len(texts(whole))] == texts(whole)
-
-
-def test_what_finds_no_room_is_counted_and_closing_is_quick(monkeypatch: pytest.MonkeyPatch, store: str) -> None:
-    monkeypatch.setattr(archive, "_MOST_WAITING", 0)
-    keeper = Archive({"store": store})
-    keeper.put(exchanges(messages_growth())[0])
-    assert keeper.dropped == 1
-    keeper.close()
-
-
-def test_a_process_that_cannot_be_started_costs_exchanges_alone(monkeypatch: pytest.MonkeyPatch, store: str) -> None:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise OSError("no more processes")
-
-    monkeypatch.setattr("subprocess.Popen", refuse)
-    keeper = Archive({"store": store})
-    keeper.put(exchanges(messages_growth())[0])
-    keeper.close()
+def test_without_exchanges_nothing_happens(store: str) -> None:
+    assert run(io.BytesIO()) == run(frames({"store": store})) == []
     assert not Path(store).exists()
+
+
+def test_each_conversation_is_stored_and_told(store: str) -> None:
+    told = run(frames({"store": store}, *one_each(20)))
+    assert [line["stored"] for line in told] == list(range(1, 21))
+    assert sorted(names(store)) == sorted(f"c{number}" for number in range(20))
+
+
+def test_what_cannot_be_read_holds_up_nothing_and_is_told_without_its_words(store: str) -> None:
+    unreadable = Archived("canary", WireApi.MESSAGES, b"{canary")
+    told = run(
+        frames(
+            {"store": store},
+            unreadable,
+            *exchanges(messages_growth()),
+            broken=b"".join(pack_frame({"session": "canary"}, b"canary")) + b"\0\0",
+        )
+    )
+    assert names(store) == ["s"]
+    assert {"fault": "WireFormatError", "is_store": False} in told
+    assert {"fault": "KeyError", "is_store": False} in told
+    assert {"dropped": 1} in told
+    assert "canary" not in json.dumps(told)
+
+
+def test_what_finds_no_room_is_told(store: str) -> None:
+    told = run(frames({"store": store}, *one_each(3), most_bytes=100))
+    assert [line["dropped"] for line in told] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("fault", ["noise", "folder", "no folder"])
+def test_a_store_that_cannot_be_used_is_told_with_the_type_alone(tmp_path: Path, fault: str) -> None:
+    path = tmp_path / "p.db"
+    if fault == "noise":
+        path.write_bytes(b"this is no database at all" * 100)
+    elif fault == "folder":
+        path.mkdir()
+    else:
+        path.parent.joinpath("file").touch()
+        path = path.parent / "file" / "p.db"
+    told = run(frames({"store": str(path)}, *one_each(1)))
+    assert [set(line) for line in told] == [{"fault", "is_store"}, {"dropped"}]
+    assert told[0]["is_store"] is True
+    assert told[0]["fault"] in ("StoreDamagedError", "StoreError", "ConfigError")
+
+
+def test_a_store_is_tried_again_for_a_while_at_the_end(tmp_path: Path) -> None:
+    told = run(frames({"store": str(tmp_path)}, *one_each(2), end_seconds=0.05, retry_seconds=0.01))
+    assert sum("fault" in line for line in told) > 1
+    assert sum("dropped" in line for line in told) == 2
+
+
+def test_nobody_needs_to_listen(store: str) -> None:
+    sink = io.StringIO()
+    sink.close()
+    main(frames({"store": store}, *one_each(1)), sink)
+    assert names(store) == ["c0"]

@@ -1,164 +1,51 @@
-"""Archive: conversations that went through the gateway become sessions of the pool.
+"""The archive's process: conversations that went through the gateway become sessions of the pool.
 
-A process of its own writes, so that neither a slow disk nor a long conversation holds up the planner. Of a
-conversation only the newest state waits: a request holds all that was before it. What cannot be stored now comes in
-with the next request.
+A process of its own writes, so that neither a slow disk nor a long conversation holds up the planner. It takes what
+comes as frames at once, and stores one exchange after another; of a conversation that comes faster only the newest
+state, which holds all that was before it. What it did is a line of JSON each on standard output.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
+import signal
 import sys
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from context_gatekeeper.agent_pool import AgentPool
-from context_gatekeeper.errors import GatekeeperError, WireFormatError
+from context_gatekeeper.errors import GatekeeperError, StoreError
+from context_gatekeeper.gateway.handing_over import Archive
 from context_gatekeeper.gateway.identity import working_folder
-from context_gatekeeper.gateway.worker import pack_frame, read_frame
+from context_gatekeeper.gateway.shelf import Archived, ArchiveLimits, Shelf, WaitingExchange
+from context_gatekeeper.gateway.worker import Frame, read_frame
 from context_gatekeeper.types import AgentMessage, AgentSession, BlockKind, ContentBlock
 from context_gatekeeper.wire import decode_request
 from context_gatekeeper.wire.answers import read_answer
-from context_gatekeeper.wire.records import WireApi
 
-__all__ = ["STORE_SETTINGS", "Archive", "ArchiveWriter", "Archived", "archived_session", "main", "open_pool"]
+__all__ = [
+    "STORE_SETTINGS",
+    "Archive",
+    "ArchiveWriter",
+    "Archived",
+    "archived_session",
+    "main",
+    "open_pool",
+]
 
 STORE_SETTINGS = ("store", "pool", "owner", "redaction", "sealed_folder")
 """What `open_pool` reads."""
 SOURCE = "gateway"
 """Format of sessions that came this way."""
-_MOST_WAITING = 256
-_CLOSE_SECONDS = 10.0
-_MOST_TALKS = 256
-"""Conversations whose newest answer may wait."""
-_MOST_FAULT_CHARS = 300
 _NICENESS = 10
 """Storing gives way to planning and to whatever the agent runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Archived:
-    """One exchange: a request, and what came back."""
-
-    session: str
-    api: WireApi
-    request: bytes
-    content_type: str = ""
-    answer: bytes = b""
-    """As the provider sent it; "" where none came."""
-    is_complete: bool = False
-
-
-class Archive:
-    """Hands exchanges to the process that stores them. Never waits for it.
-
-    Args:
-        settings: of `open_pool`.
-    """
-
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._settings = dict(settings)
-        self._waiting: dict[str, Archived] = {}
-        self._changed = threading.Condition()
-        self._is_closing = False
-        self._process: subprocess.Popen[bytes] | None = None
-        self.dropped = 0
-        """Exchanges that found no room; the conversation's next one brings them in."""
-        self.faults = 0
-        """Times that something could not be stored."""
-        self.last_fault = ""
-        """In words that quote no page; "" while there was none."""
-        self._thread = threading.Thread(target=self._write_all, name="archive", daemon=True)
-        self._thread.start()
-
-    def put(self, exchange: Archived) -> None:
-        """Store an exchange some time; one of the same conversation that still waits is in it."""
-        with self._changed:
-            if exchange.session not in self._waiting and len(self._waiting) >= _MOST_WAITING:
-                self.dropped += 1
-                return
-            self._waiting[exchange.session] = exchange
-            self._changed.notify()
-
-    def close(self) -> None:
-        """Store what waits, as far as that takes no more than ten seconds."""
-        with self._changed:
-            self._is_closing = True
-            self._changed.notify()
-        self._thread.join(_CLOSE_SECONDS)
-        process = self._process
-        if process is not None and process.stdin is not None:
-            if self._thread.is_alive():
-                process.kill()  # it takes nothing any more, and our thread waits for it
-                self._thread.join(_CLOSE_SECONDS)
-            try:
-                process.stdin.close()
-                process.wait(_CLOSE_SECONDS)
-            except (OSError, subprocess.TimeoutExpired):
-                process.kill()
-                process.wait()
-
-    # -- the thread ---------------------------------------------------------------------------
-
-    def _write_all(self) -> None:
-        while (exchange := self._next()) is not None:
-            header = {
-                "session": exchange.session,
-                "api": exchange.api.value,
-                "content_type": exchange.content_type,
-                "is_complete": exchange.is_complete,
-                "request_bytes": len(exchange.request),
-            }
-            try:
-                self._send(header, exchange.request + exchange.answer)
-            except OSError:
-                continue  # it died: the next exchange starts another, and holds this one
-
-    def _next(self) -> Archived | None:
-        with self._changed:
-            while not self._waiting:
-                if self._is_closing:
-                    return None
-                self._changed.wait()
-            return self._waiting.pop(next(iter(self._waiting)))
-
-    def _send(self, header: Mapping[str, Any], body: bytes) -> None:
-        if self._process is None or self._process.poll() is not None:
-            if self._process is not None and self._process.stdin is not None:
-                with suppress(OSError):
-                    self._process.stdin.close()
-            self._process = subprocess.Popen(  # noqa: S603 - our own module, by the running interpreter
-                [sys.executable, "-m", __name__],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-            )
-            threading.Thread(target=self._hear, args=(self._process,), name="archive faults", daemon=True).start()
-            self._write({"settings": self._settings}, b"")
-        self._write(header, body)
-
-    def _hear(self, process: subprocess.Popen[bytes]) -> None:
-        """Take what the process says could not be stored."""
-        if process.stderr is None:
-            return
-        with process.stderr as lines:
-            for line in lines:
-                self.faults += 1
-                self.last_fault = line.decode("utf-8", "replace").strip()[:_MOST_FAULT_CHARS]
-
-    def _write(self, header: Mapping[str, Any], body: bytes) -> None:
-        process = self._process
-        if process is None or process.stdin is None:
-            raise BrokenPipeError
-        for piece in pack_frame(header, body):
-            process.stdin.write(piece)
-        process.stdin.flush()
+Tell = Callable[[Mapping[str, Any]], None]
 
 
 class ArchiveWriter:
@@ -170,10 +57,12 @@ class ArchiveWriter:
 
     Args:
         pool: where they go.
+        most_talks: conversations whose newest answer may wait.
     """
 
-    def __init__(self, pool: AgentPool) -> None:
+    def __init__(self, pool: AgentPool, most_talks: int = 256) -> None:
         self._pool = pool
+        self._most_talks = most_talks
         self._talks: OrderedDict[str, _Talk] = OrderedDict()
 
     def store(self, exchange: Archived) -> str:
@@ -197,16 +86,29 @@ class ArchiveWriter:
             whole = replace(session, messages=(*session.messages, answer))
         stored = self._pool.import_session(whole if talk.returns_answers else session).session
         talk.waiting = whole if whole is not session and not talk.returns_answers else None
-        while len(self._talks) > _MOST_TALKS:
-            self._store_waiting(self._talks.popitem(last=False)[1])
+        while len(self._talks) > self._most_talks:
+            name, oldest = next(iter(self._talks.items()))
+            self._store_waiting(oldest)
+            del self._talks[name]
         return stored
 
-    def close(self) -> None:
-        """Store the answers that nobody went on from, and close the pool."""
+    def go_on_in(self, pool: AgentPool) -> None:
+        """Store in a pool that was opened anew; the one before is closed."""
+        before, self._pool = self._pool, pool
+        with suppress(GatekeeperError):
+            before.close()
+
+    def close(self) -> GatekeeperError | None:
+        """Store the answers that nobody went on from, and close the pool; why one could not be stored."""
+        fault = None
         for talk in self._talks.values():
-            with suppress(GatekeeperError):
+            try:
                 self._store_waiting(talk)
-        self._pool.close()
+            except GatekeeperError as error:
+                fault = error
+        with suppress(GatekeeperError):
+            self._pool.close()
+        return fault
 
     def _store_waiting(self, talk: _Talk) -> None:
         if talk.waiting is not None and talk.returns_answers is None:
@@ -270,84 +172,142 @@ def _plain_block(block: ContentBlock) -> ContentBlock:
         return block
 
 
-def main(source: BinaryIO) -> None:
-    """Store the exchanges that come as frames, until the input ends; each failure is a line on standard error.
+def main(source: BinaryIO, sink: TextIO) -> None:
+    """Store the exchanges that come as frames, until the input has ended and nothing waits.
 
-    What could not be stored is tried again with the next frame, and a last time at the end.
+    Args:
+        source: the first frame holds ``settings`` of `open_pool` and, at will, ``limits``.
+        sink: gets ``{"stored": NUMBER}``, ``{"dropped": NUMBER}``, ``{"fault": TYPE, "is_store": ...}``, one a line.
     """
-    start = read_frame(source)
+    start = _next_frame(source)
     if start is None:
         return
-    store = _Storing(start[0]["settings"])
-    while (frame := read_frame(source)) is not None:
-        try:
-            store.put(_exchange(*frame))
-        except Exception as error:  # noqa: BLE001 - the next exchange holds this one
-            _tell(type(error).__name__)  # its words could quote what a page says
-    store.close()
+    storing = _Storing(start[0]["settings"], ArchiveLimits(**start[0].get("limits", {})), _teller(sink))
+    threading.Thread(target=storing.take_all, args=(source,), name="frames", daemon=True).start()
+    storing.run()
 
 
 class _Storing:
-    """Stores exchanges, and keeps the newest of each conversation that could not be stored.
+    """Stores what waits in one thread, while another puts more there.
 
     Args:
         settings: of `open_pool`.
+        limits: how much and how long.
+        tell: takes what became of exchanges.
     """
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Mapping[str, Any], limits: ArchiveLimits, tell: Tell) -> None:
         self._settings = settings
+        self._limits = limits
+        self._tell = tell
+        self._changed = threading.Condition()
+        self._shelf = Shelf(limits.most_bytes)
+        self._ends_at: float | None = None
+        """When a store that cannot be used is given up; None while there is more to come."""
         self._writer: ArchiveWriter | None = None
-        self._waiting: dict[str, Archived] = {}
+        self._is_open = False
 
-    def put(self, exchange: Archived) -> None:
-        """Store an exchange, and what waits. A pool that cannot be used is told and opened again the next time."""
-        self._waiting.pop(exchange.session, None)
-        self._waiting[exchange.session] = exchange
-        while len(self._waiting) > _MOST_WAITING:
-            del self._waiting[next(iter(self._waiting))]
-        self._store()
+    def take_all(self, source: BinaryIO) -> None:
+        """Put the exchanges that come as frames on the shelf, until the input ends."""
+        while (frame := _next_frame(source)) is not None:
+            try:
+                exchange = WaitingExchange.of_frame(*frame)
+            except KeyError as error:
+                self._tell_fault(error, is_store=False)
+                continue
+            with self._changed:
+                for gone in self._shelf.put(exchange):
+                    self._tell({"dropped": gone.number})
+                self._changed.notify()
+        with self._changed:
+            self._ends_at = time.monotonic() + self._limits.end_seconds
+            self._changed.notify()
 
-    def close(self) -> None:
-        """Try what waits a last time."""
-        if self._waiting:
-            self._store()
-        if self._writer is not None:
-            self._writer.close()
+    def run(self) -> None:
+        """Store until the input has ended and nothing waits, or a store that cannot be used was tried long enough."""
+        while (exchange := self._next()) is not None:
+            if self._is_done_with(exchange):
+                with self._changed:
+                    self._shelf.remove(exchange.number)
+            elif not self._waits(exchange):
+                break
+        for left in self._shelf:
+            self._tell({"dropped": left.number})
+        lost = self._writer.close() if self._writer is not None else None
+        if lost is not None:
+            self._tell_fault(lost, is_store=True)
 
-    def _store(self) -> None:
+    def _next(self) -> WaitingExchange | None:
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._shelf) or self._ends_at is not None)
+            return self._shelf.first()
+
+    def _waits(self, exchange: WaitingExchange) -> bool:
+        """Wait a little, and let another be the next; False when there is no time for that."""
+        with self._changed:
+            self._shelf.to_back(exchange.number)
+            if self._ends_at is None:
+                self._changed.wait_for(lambda: self._ends_at is not None, self._limits.retry_seconds)
+                return True
+            left_seconds = self._ends_at - time.monotonic()
+            if left_seconds > 0:
+                self._changed.wait(min(self._limits.retry_seconds, left_seconds))
+            return left_seconds > 0
+
+    def _is_done_with(self, exchange: WaitingExchange) -> bool:
+        """Store an exchange; False when the store could not be used, so that it waits."""
         try:
-            self._writer = self._writer or ArchiveWriter(open_pool(self._settings))
-            while self._waiting:
-                name, exchange = next(reversed(self._waiting.items()))
-                with suppress(WireFormatError):
-                    self._writer.store(exchange)
-                del self._waiting[name]
-        except GatekeeperError as error:
-            # Neither the thing nor its next step quotes what a page says.
-            _tell(str(error))
-            if self._writer is not None:
-                self._writer.close()
-            self._writer = None
+            writer = self._opened()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the store is tried again
+            self._tell_fault(error, is_store=True)
+            return False
+        try:
+            writer.store(exchange.exchange())
+        except (StoreError, OSError) as error:
+            self._is_open = False
+            self._tell_fault(error, is_store=True)
+            return False
+        except Exception as error:  # noqa: BLE001 - it is this exchange's, and must not hold up all others
+            self._tell_fault(error, is_store=False)
+            self._tell({"dropped": exchange.number})
+            return True
+        self._tell({"stored": exchange.number})
+        return True
+
+    def _opened(self) -> ArchiveWriter:
+        """The writer in an open pool. Raises GatekeeperError."""
+        if self._writer is None:
+            self._writer = ArchiveWriter(open_pool(self._settings), self._limits.most_talks)
+        elif not self._is_open:
+            self._writer.go_on_in(open_pool(self._settings))
+        self._is_open = True
+        return self._writer
+
+    def _tell_fault(self, error: BaseException, *, is_store: bool) -> None:
+        # The type alone: its words could quote what a page says.
+        self._tell({"fault": type(error).__name__, "is_store": is_store})
 
 
-def _exchange(header: Mapping[str, Any], body: bytes) -> Archived:
-    size = header["request_bytes"]
-    return Archived(
-        header["session"],
-        WireApi(header["api"]),
-        body[:size],
-        header["content_type"],
-        body[size:],
-        header["is_complete"],
-    )
+def _next_frame(source: BinaryIO) -> Frame | None:
+    try:
+        return read_frame(source)
+    except (OSError, ValueError):
+        return None
 
 
-def _tell(what: str) -> None:
-    sys.stderr.write(f"archive: {what}\n")
-    sys.stderr.flush()
+def _teller(sink: TextIO) -> Tell:
+    lock = threading.Lock()
+
+    def tell(what: Mapping[str, Any]) -> None:
+        with lock, suppress(OSError, ValueError):  # nobody may be there to hear it
+            sink.write(json.dumps(what) + "\n")
+            sink.flush()
+
+    return tell
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; this process ends with its input.
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
-    main(sys.stdin.buffer)
+    main(sys.stdin.buffer, sys.stdout)

@@ -7,7 +7,7 @@ bytes of what it sent before, but for the rewrites that the schedule declares.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import takewhile
@@ -278,10 +278,18 @@ class LiveSession:
             return f"{text[:_MOST_FETCHED_CHARS]}\n{_CUT_SHORT}"
         return text
 
-    def look_ahead(self) -> None:
-        """Decide about the next request's window while nobody waits for it."""
+    def look_ahead_steps(self) -> Iterator[None]:
+        """Decide about the next request's window while nobody waits for it, in steps of some milliseconds.
+
+        Until the last one nothing is decided; what comes meanwhile ends them.
+        """
+        yield from self.schedule.look_ahead_steps()
         self._undecided = 0
-        self.schedule.look_ahead()
+
+    def look_ahead(self) -> None:
+        """All steps of `look_ahead_steps`."""
+        for _ in self.look_ahead_steps():
+            pass
 
     def heard(self, usage: Usage, planned: PlannedRequest) -> None:
         """Take what the provider counted for a request into the ledger and the calibration.

@@ -41,9 +41,9 @@ class PlannerSettings:
     most_unread_chars: int = 100_000
     """New text that is read while its request waits. A request that brings more goes on as it came, and is read while
     nobody waits."""
-    most_block_chars: int = 300_000
-    """Of one text. A conversation that holds a longer one goes on as it came: a second of planning would be spent on
-    it."""
+    most_block_chars: int = 5_000_000
+    """Of one text. A conversation that holds a longer one goes on as it came: more than a second would be spent on
+    reading it."""
     edits_bound_thinking: bool = True
     """Whether conversations are edited whose model binds its thinking to everything before it. At each rewrite the
     thinking behind it leaves."""

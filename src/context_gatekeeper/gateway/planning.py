@@ -91,8 +91,8 @@ class SessionPlanner:
             most_sessions=settings.most_sessions, most_chars=settings.most_chars, most_branches=settings.most_branches
         )
         self._open: OrderedDict[int, _OpenCall] = OrderedDict()
-        self._due: deque[LiveSession] = deque()
-        """Conversations that were answered, and whose next request has not been thought of."""
+        self._due: deque[Iterator[None]] = deque()
+        """Decisions about next requests of conversations that were answered, one step at a time."""
         self._unread: deque[_Unread] = deque()
         self._newest: OrderedDict[tuple[str, str], WireRequest] = OrderedDict()
         """Of each credential and session that a header names."""
@@ -179,8 +179,7 @@ class SessionPlanner:
             session.bypassed(found.request, planned)
         elif read.message.usage is not None and not self._is_counted_apart(found, answer):
             session.heard(read.message.usage, planned)
-        if session not in self._due:
-            self._due.append(session)
+        self._due.append(session.look_ahead_steps())
 
     @property
     def has_idle_work(self) -> bool:
@@ -188,11 +187,13 @@ class SessionPlanner:
         return bool(self._due or self._unread)
 
     def idle(self) -> None:
-        """See `gateway.port.Planner.idle`: a rewrite for the next request of a conversation, or some reading."""
-        if self._due:
-            self._due.popleft().look_ahead()
-        else:
+        """See `gateway.port.Planner.idle`: a step towards a rewrite for a next request, or some reading."""
+        if not self._due:
             self._read_on(self._unread.popleft())
+            return
+        steps = self._due.popleft()
+        if next(steps, self) is None:
+            self._due.appendleft(steps)
 
     def status(self) -> Mapping[str, Any]:
         """See `gateway.port.Planner.status`."""
@@ -215,6 +216,7 @@ class SessionPlanner:
         if self._archive is not None:
             archive = self._archive
             told["archive"] = {"dropped": archive.dropped, "faults": archive.faults, "last_fault": archive.last_fault}
+            told["metrics"] = archive.figures()
         return told
 
     def close(self) -> None:
@@ -307,7 +309,7 @@ class SessionPlanner:
         native = self._native(call, conversation, request)
         is_edited = not self._is_left_alone(conversation, request, native)
         body = self._encoded(request, conversation.session.preview()) if is_edited else None
-        return _told(call, native, body, {})
+        return self._told(call, native, body, {})
 
     def _encoded(self, request: WireRequest, edits: RequestEdits) -> bytes | None:
         """The edited request; None where nothing changes, or where its API would refuse it and not the client's own."""
@@ -342,7 +344,7 @@ class SessionPlanner:
             "saved_units": conversation.newly_saved(),
             "append_only_units": round(session.schedule.pager.ledger.append_only),
         }
-        told = _told(call, native, body, figures)
+        told = self._told(call, native, body, figures)
         if told.body is None or native.asked:
             return told
         return replace(told, cuts=find_cuts(conversation.request, told.body.decode("utf-8", "surrogatepass")))
@@ -362,6 +364,18 @@ class SessionPlanner:
             window_tokens=None,
             takes_compaction=False,
         )
+
+    def _told(self, call: GatewayCall, native: NativePlan, body: bytes | None, figures: Mapping[str, Any]) -> PlanReply:
+        """The reply that sends the edited body, or the client's own, with what is asked of the provider."""
+        if self._archive is not None:
+            figures = {**figures, "archive_fault": self._archive.fault}
+        if native.asked:
+            body = native.added_to(call.body if body is None else body)
+            figures = {**figures, "native": list(native.asked)}
+        if call.shadow:
+            return PlanReply(call.call_id, None, _SHADOW, figures)
+        note = _UNCHANGED if body is None else _PLAN
+        return PlanReply(call.call_id, body, note, figures, betas=native.betas)
 
     def _is_counted_apart(self, opened: _OpenCall, answer: Answer) -> bool:
         """Whether usage does not fit the text that was sent: the provider left something out, or it was asked again."""
@@ -384,7 +398,7 @@ class SessionPlanner:
         self._note_newest(call, request)
         native = self._native(call, conversation, request)
         self._note_sent(call, _OpenCall(conversation, request, None, native), None)
-        return _told(call, native, None, {"session": conversation.session.name})
+        return self._told(call, native, None, {"session": conversation.session.name})
 
     def _read_on(self, unread: _Unread) -> None:
         conversation, request = unread.conversation, unread.request
@@ -396,7 +410,7 @@ class SessionPlanner:
         planned = self._planned(conversation, unread.call, key, request)
         conversation.session.bypassed(request, planned)
         conversation.reply = None
-        self._due.append(conversation.session)
+        self._due.append(conversation.session.look_ahead_steps())
 
     def _forget_unread(self, conversation: Conversation) -> None:
         """A newer request holds all that waits to be read."""
@@ -443,16 +457,6 @@ def make_planner(settings: Mapping[str, Any]) -> SessionPlanner:
     chosen = PlannerSettings.from_json(settings)
     warm_up(SessionPlanner(replace(chosen, store="")))
     return SessionPlanner(chosen)
-
-
-def _told(call: GatewayCall, native: NativePlan, body: bytes | None, figures: Mapping[str, Any]) -> PlanReply:
-    """The reply that sends the edited body, or the client's own, with what is asked of the provider."""
-    if native.asked:
-        body, figures = native.added_to(call.body if body is None else body), {**figures, "native": list(native.asked)}
-    if call.shadow:
-        return PlanReply(call.call_id, None, _SHADOW, figures)
-    note = _UNCHANGED if body is None else _PLAN
-    return PlanReply(call.call_id, body, note, figures, betas=native.betas)
 
 
 def _named(call: GatewayCall) -> tuple[str, str]:

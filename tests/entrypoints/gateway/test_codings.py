@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
@@ -13,7 +14,14 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_gatekeeper.entrypoints.gateway.codings import CodingError, decode_beginning, decode_body, split_codings
+from context_gatekeeper.entrypoints.gateway.codings import (
+    CodingError,
+    decode_beginning,
+    decode_beginning_aside,
+    decode_body,
+    decode_body_aside,
+    split_codings,
+)
 from tests.entrypoints.gateway.running import (
     Received,
     RunningGateway,
@@ -115,6 +123,42 @@ def test_of_a_broken_answer_its_beginning_is_read(name: str, share: float) -> No
 
 def test_codings_are_listed_in_their_order() -> None:
     assert split_codings("gzip, identity , BR,") == ["gzip", "br"]
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("size", [0, 1000, 300_000, 20 * MEBIBYTE])
+def test_what_is_much_when_decoded_does_not_hold_up_the_event_loop(name: str, size: int) -> None:
+    header, encode = ENCODERS[name]
+    content = bytes(size)
+    encoded = encode(content)
+
+    async def decode() -> None:
+        tasks = (
+            asyncio.create_task(decode_body_aside(encoded, header, most_bytes=2**30, most_ratio=1e9)),
+            asyncio.create_task(decode_beginning_aside(encoded, header, most_bytes=2**30)),
+        )
+        await asyncio.sleep(0)
+        # Whoever has decoded it by now did so in the loop.
+        at_once = name == "identity" or size <= 1000
+        assert [task.done() for task in tasks] == [at_once, at_once]
+        assert [await task == content for task in tasks] == [True, True]
+
+    asyncio.run(decode())
+
+
+@pytest.mark.parametrize("name", sorted(set(ENCODERS) - {"identity"}))
+@pytest.mark.parametrize("most_bytes", [100_000, MEBIBYTE])
+def test_bombs_and_damage_are_told_by_the_thread_too(name: str, most_bytes: int) -> None:
+    header, encode = ENCODERS[name]
+    bomb = encode(bytes(20 * MEBIBYTE))
+    with pytest.raises(CodingError, match="more than is planned"):
+        asyncio.run(decode_body_aside(bomb, header, most_bytes=most_bytes, most_ratio=1e9))
+    assert asyncio.run(decode_beginning_aside(bomb, header, most_bytes=most_bytes)) is None
+
+
+def test_very_many_members_are_decoded_in_linear_time() -> None:
+    members = gzip.compress(b"x") * 50_000
+    assert decode_body(members, "gzip", most_bytes=MEBIBYTE, most_ratio=10) == b"x" * 50_000
 
 
 async def answer(_request: Received, side: UpstreamSide) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
 
 from context_gatekeeper import __version__
 from context_gatekeeper.entrypoints.gateway.metrics import GatewayMetrics
+from context_gatekeeper.entrypoints.gateway.routes import OWN_PATHS
+from context_gatekeeper.entrypoints.hooks.running_gateway import RECALL_PATH
 from tests.entrypoints.gateway.running import (
     DEADLINE_SECONDS,
     Received,
@@ -105,3 +108,26 @@ def test_a_running_gateway_tells_its_figures(tmp_path: Path) -> None:
         assert (stats["planner"], stats["version"], stats["status"]["calls"]) == ("up", __version__, 1)
         assert json.loads(ask(gateway.port, "/healthz", method="GET").body)["status"] == "ok"
         assert ask(gateway.port, "/healthz", b"{}").status == 405
+
+
+def test_a_store_that_breaks_and_one_that_works_again_are_a_line_each(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    metrics = GatewayMetrics()
+    for fault in ("", "StoreBusyError at /p.db", "StoreBusyError at /p.db", "StoreError at /p.db", "", ""):
+        metrics.add_figures({"archive_fault": fault, "prompt_tokens": 1})
+        metrics.add_figures({"archive_fault": 7})
+        metrics.add_figures({})
+        assert metrics.archive_fault == fault
+    assert [record.getMessage() for record in caplog.records] == [
+        "conversations cannot be stored (StoreBusyError at /p.db); they wait in memory",
+        "conversations can be stored again",
+    ]
+
+
+@pytest.mark.parametrize("method", ["PROPFIND", "REPORT", "LINK", "MKCOL", "POST", "DELETE", "TRACE", "PATCH"])
+@pytest.mark.parametrize("path", OWN_PATHS)
+def test_pages_of_ours_go_upstream_under_no_method(tmp_path: Path, path: str, method: str) -> None:
+    with running_gateway("http://127.0.0.1:1", folder=tmp_path) as gateway:
+        got = ask(gateway.port, path, method=method)
+        assert (got.status, got.header("allow")) == (405, "GET, HEAD")
+        assert ask(gateway.port, RECALL_PATH, method=method).status != 502

@@ -327,3 +327,43 @@ def test_a_dead_upstream_is_an_error_in_the_shape_of_the_api(tmp_path: Path) -> 
             assert "upstream default: it cannot be connected to (Connection refused)" in error["error"]["message"]
             assert "check its address" in error["error"]["message"]
         assert gateway.count("cgk_upstream_errors_total", provider="default", cause="connect") == 3
+
+
+@pytest.mark.parametrize(
+    "value", [b"M\xfcller", b"\xff\xfe", b"caf\xc3\xa9", b"\xf4\x8f\xb9\xbc \xf4\x8f\xbb\xbf", b"\x80" * 300]
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_header_values_go_on_as_the_received_bytes(
+    gateway: RunningGateway, upstream: ScriptedUpstream, value: bytes, method: str
+) -> None:
+    lines = b"Host: localhost\r\nX-Title: %b\r\nX-Plain: caf\xc3\xa9\r\n" % value
+    body = b'{"x":"long old text"}' if method == "POST" else b""
+    with RawClient(gateway.port) as client:
+        for _ in range(2):  # The connection to the upstream is used again.
+            head = b"%b /v1/messages HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n" % (method.encode(), lines, len(body))
+            client.send(head + body)
+            assert client.answer(method).status == 200
+            sent = upstream.received[-1]
+            assert (sent.header("x-title"), sent.header("x-plain")) == (value.decode("latin-1"), "caf\u00c3\u00a9")
+            assert sent.body == (b'{"x":"[page 1]"}' if body else b"")
+
+
+@pytest.mark.parametrize("protocol", ["h2c", "TLS/1.0, h2c", "foo"])
+def test_another_protocol_that_is_offered_is_not_taken(
+    gateway: RunningGateway, upstream: ScriptedUpstream, protocol: str
+) -> None:
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": protocol, "HTTP2-Settings": "AAMAAABk"}
+    with RawClient(gateway.port) as client:
+        client.request("POST", "/v1/messages", b'{"n":1}', offer)
+        client.request("POST", "/v1/messages", b'{"n":2}', offer)  # Behind it at once, without waiting.
+        assert [client.answer().status for _ in range(2)] == [200, 200]
+        client.request("GET", "/v1/models", headers=offer)
+        assert client.answer("GET").status == 200
+    assert [request.body for request in upstream.received[-3:]] == [b'{"n":1}', b'{"n":2}', b""]
+    assert {request.header("upgrade") for request in upstream.received[-3:]} == {None}
+
+
+@pytest.mark.parametrize("protocols", ["WebSocket", "h2c, websocket", "websocket , h2c"])
+def test_a_websocket_among_others_is_refused_too(gateway: RunningGateway, protocols: str) -> None:
+    upgrade = {"Connection": "Upgrade", "Upgrade": protocols}
+    assert ask(gateway.port, "/v1/responses", headers=upgrade, method="GET").status == 426

@@ -128,3 +128,26 @@ def test_a_stream_ends_with_the_last_event_of_its_api(route: str, last: bytes, l
 def test_what_is_no_stream_ends_with_its_last_byte() -> None:
     assert is_ended("chat", "application/json", b"{}")
     assert is_ended("count_tokens", "text/event-stream", b"")
+
+
+@pytest.mark.parametrize(
+    ("url", "native", "is_own"),
+    [
+        ("https://api.anthropic.com", "", True),
+        ("https://eu.api.anthropic.com/v1", "", True),
+        ("https://api.anthropic.com", "off", False),
+        ("https://api.anthropic.com.evil.org", "", False),
+        ("https://proxy.example.org", "", False),
+        ("https://proxy.example.org", "on", True),
+        ("https://api.openai.com/v1", "", False),
+    ],
+)
+def test_a_providers_own_service_is_known_by_its_host(url: str, native: str, is_own: bool) -> None:
+    config = GatewayConfig(upstreams={"x": Upstream("", url, native=native)})
+    assert find_target(config, "POST", "/u/x/v1/messages", {}).is_own_api is is_own
+
+
+def test_of_openais_api_it_is_openais_service() -> None:
+    config = GatewayConfig()
+    assert find_target(config, "POST", "/v1/responses", {}).is_own_api
+    assert not find_target(config, "POST", "/u/deepseek/v1/chat/completions", {}).is_own_api

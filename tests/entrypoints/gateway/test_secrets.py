@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from context_gatekeeper.config_gateway import Upstream
-from context_gatekeeper.entrypoints.gateway.headers import CredentialHash
+from context_gatekeeper.entrypoints.gateway.headers import CredentialHash, CredentialMask
 from context_gatekeeper.errors import ConfigError
 from tests.entrypoints.gateway.running import (
     DEADLINE_SECONDS,
@@ -125,3 +125,78 @@ def test_clients_are_told_apart_by_their_credentials(tmp_path: Path, upstream: S
         first, second, third, none = credentials(gateway)
     assert first == third != second
     assert none == ""
+
+
+def masked(headers: dict[bytes, bytes], query: bytes = b"") -> CredentialMask:
+    return CredentialHash(b"k" * 32).mask(headers, query)
+
+
+LONG = b"CANARYzq7Xk93vLmP0aB"
+
+
+@pytest.mark.parametrize(
+    ("headers", "query"),
+    [
+        ({b"x-api-key": LONG}, b""),
+        ({b"authorization": b"Bearer " + LONG}, b""),
+        ({b"authorization": b"Basic " + LONG}, b""),
+        ({b"x-api-key": b"another-long-credential", b"authorization": b"bearer  " + LONG}, b""),
+        ({}, b"alt=sse&key=" + LONG),
+    ],
+)
+def test_a_credential_in_a_text_has_a_name_there_and_is_shown_again(headers: dict[bytes, bytes], query: bytes) -> None:
+    mask = masked(headers, query)
+    text = b'{"text":"your key is %b, really %b"}' % (LONG, LONG)
+    hidden, shown = mask.hide_request(text)
+    assert LONG not in hidden
+    assert hidden == mask.hide(text)
+    assert shown.show(hidden) == text
+    assert mask.hide_request(text) == masked(headers, query).hide_request(text)
+    assert LONG not in repr(mask.hide(text)).encode()
+
+
+def test_of_what_was_not_in_a_request_nothing_is_shown() -> None:
+    mask = masked({b"x-api-key": LONG})
+    name = mask.hide(LONG)
+    hidden, shown = mask.hide_request(b"an older page says " + name)
+    assert (hidden, shown.show(hidden)) == (b"an older page says " + name,) * 2
+    both = name + b" stands for " + LONG
+    hidden, shown = mask.hide_request(both)
+    assert LONG not in hidden
+    assert shown.show(hidden) == both
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "expected"),
+    [
+        (b"ollama", b"run ollama serve", b"run ollama serve"),
+        (b"sk-1234", b"use sk-1234, not sk-12345 or xsk-1234", b"use %b, not sk-12345 or xsk-1234"),
+        (b"\\1+.*4", b"a \\1+.*4 b", b"a %b b"),
+    ],
+)
+def test_a_short_credential_is_hidden_where_it_stands_alone(key: bytes, text: bytes, expected: bytes) -> None:
+    mask = masked({b"x-api-key": key})
+    name = mask.names[0][1]
+    assert mask.hide(text) == (expected % name if b"%b" in expected else expected)
+
+
+def test_without_credentials_nothing_is_hidden() -> None:
+    assert masked({}).hide(b"text") == CredentialMask().show(b"text") == b"text"
+
+
+@pytest.mark.parametrize("status", ["200 OK", "401 Unauthorized"])
+def test_a_key_in_an_answer_and_in_the_next_request_is_hidden_from_the_planner(tmp_path: Path, status: str) -> None:
+    async def echo(request: Received, side: UpstreamSide) -> None:
+        await side.send(plain_answer(b'{"t":"your key is %b"}' % LONG, status))
+
+    settings = {"journal": str(tmp_path / "journal")}
+    with (
+        scripted_upstream(echo) as upstream,
+        running_gateway(upstream.url, folder=tmp_path, planner_settings=settings) as gateway,
+    ):
+        for body in (b'{"a":"x"}', b'{"a":"%b","b":"long old text"}' % LONG):
+            got = ask(gateway.port, "/v1/messages", body, {"X-Api-Key": LONG.decode()})
+            assert LONG in got.body
+        gateway.run(gateway.gateway.planner.status(DEADLINE_SECONDS))
+        assert upstream.received[-1].body == b'{"a":"%b","b":"[page 1]"}' % LONG
+    assert LONG.decode() not in (tmp_path / "journal").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -9,9 +10,20 @@ from collections.abc import Callable, Iterator, Mapping
 import brotli
 import zstandard
 
-__all__ = ["CodingError", "decode_beginning", "decode_body", "split_codings"]
+__all__ = [
+    "CodingError",
+    "decode_beginning",
+    "decode_beginning_aside",
+    "decode_body",
+    "decode_body_aside",
+    "split_codings",
+]
 
 _STEP_BYTES = 64 * 1024
+_MOST_FED_BYTES = 16 * 1024
+"""Given to a decoder of zlib at a time: of what lies behind a member's end it makes a copy."""
+_AT_ONCE_BYTES = (64 * 1024, 256 * 1024)
+"""Encoded and decoded: so much is decoded in a few milliseconds, and more in a thread."""
 _MOST_ZSTD_WINDOW_BYTES = 8 * 1024 * 1024
 """What every decoder must support (RFC 8878, section 3.1.1.1.2); larger windows are refused."""
 _GZIP_WINDOW_BITS, _ZLIB_WINDOW_BITS, _RAW_WINDOW_BITS = 31, 15, -15
@@ -19,6 +31,10 @@ _GZIP_WINDOW_BITS, _ZLIB_WINDOW_BITS, _RAW_WINDOW_BITS = 31, 15, -15
 
 class CodingError(Exception):
     """A body that is not decoded: it is damaged, too large, or of a coding that nobody here reads."""
+
+
+class _TooLargeError(CodingError):
+    """Beyond a cap."""
 
 
 def split_codings(header: str) -> list[str]:
@@ -39,16 +55,44 @@ def decode_body(content: bytes, header: str, *, most_bytes: int, most_ratio: flo
     Raises:
         CodingError: damaged, beyond a cap, or of an unknown coding.
     """
+    return _decoded(content, header, min(most_bytes, int(len(content) * most_ratio)))
+
+
+async def decode_body_aside(content: bytes, header: str, *, most_bytes: int, most_ratio: float) -> bytes:
+    """`decode_body` for an event loop: what is more than a little is decoded in a thread."""
+    if not split_codings(header):
+        return content
     limit = min(most_bytes, int(len(content) * most_ratio))
+    if len(content) <= _AT_ONCE_BYTES[0]:
+        try:
+            return _decoded(content, header, min(limit, _AT_ONCE_BYTES[1]))
+        except _TooLargeError:
+            if limit <= _AT_ONCE_BYTES[1]:
+                raise
+    return await asyncio.to_thread(_decoded, content, header, limit)
+
+
+def _decoded(content: bytes, header: str, limit: int) -> bytes:
     for name in reversed(split_codings(header)):
         pieces, size = [], 0
         for piece in _steps(name, content):
             size += len(piece)
             if size > limit:
-                raise CodingError("it decodes to more than is planned")
+                raise _TooLargeError("it decodes to more than is planned")
             pieces.append(piece)
         content = b"".join(pieces)
     return content
+
+
+async def decode_beginning_aside(content: bytes, header: str, *, most_bytes: int) -> bytes | None:
+    """`decode_beginning` for an event loop: what is more than a little is decoded in a thread."""
+    if not split_codings(header):
+        return decode_beginning(content, header, most_bytes=most_bytes)
+    if len(content) <= _AT_ONCE_BYTES[0]:
+        found = decode_beginning(content, header, most_bytes=min(most_bytes, _AT_ONCE_BYTES[1]))
+        if found is not None or most_bytes <= _AT_ONCE_BYTES[1]:
+            return found
+    return await asyncio.to_thread(decode_beginning, content, header, most_bytes=most_bytes)
 
 
 def decode_beginning(content: bytes, header: str, *, most_bytes: int) -> bytes | None:
@@ -80,18 +124,20 @@ def _steps(name: str, content: bytes) -> Iterator[bytes]:
 
 
 def _zlib_steps(content: bytes, window_bits: int) -> Iterator[bytes]:
-    while content:  # gzip: members may follow one another
-        decoder = zlib.decompressobj(window_bits)
-        while not decoder.eof:
-            piece = decoder.decompress(content, _STEP_BYTES)
+    whole = memoryview(content)
+    place = 0
+    decoder = zlib.decompressobj(window_bits)
+    while place < len(whole):
+        fed: bytes | memoryview = whole[place : place + _MOST_FED_BYTES]
+        place += len(fed)
+        piece = b""
+        while fed or len(piece) == _STEP_BYTES:  # A full step may have left output behind.
+            if decoder.eof:  # gzip: members may follow one another
+                decoder = zlib.decompressobj(window_bits)
+            piece = decoder.decompress(fed, _STEP_BYTES)
             if piece:
                 yield piece
-            elif not decoder.unconsumed_tail:
-                break
-            content = decoder.unconsumed_tail
-        if not decoder.eof:
-            return
-        content = decoder.unused_data
+            fed = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
 
 
 def _gzip_steps(content: bytes) -> Iterator[bytes]:

@@ -7,11 +7,11 @@ import itertools
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from context_gatekeeper.config_gateway import GatewayConfig
-from context_gatekeeper.entrypoints.gateway.codings import CodingError, decode_body, split_codings
-from context_gatekeeper.entrypoints.gateway.headers import CredentialHash, session_headers
+from context_gatekeeper.entrypoints.gateway.codings import CodingError, decode_body_aside, split_codings
+from context_gatekeeper.entrypoints.gateway.headers import CredentialHash, CredentialMask, session_headers
 from context_gatekeeper.entrypoints.gateway.metrics import GatewayMetrics
 from context_gatekeeper.entrypoints.gateway.planner_process import PlannerFaultError, PlannerProcess
 from context_gatekeeper.entrypoints.gateway.routes import Target
@@ -24,8 +24,6 @@ _LOGGER = logging.getLogger(__name__)
 PLAN, UNCHANGED, SHADOW, BYPASS, OFF = "plan", "unchanged", "shadow", "bypass", "off"
 _LARGE_BODY_BYTES = 1_000_000
 _MOST_RATIO = 100.0
-_THREAD_BYTES = 256 * 1024
-"""Smaller bodies are decoded on the spot: a thread would cost more."""
 _MOST_SENT_BYTES = 64 * 1024 * 1024
 _HIDDEN_FAULTS = (CodingError, PlannerFaultError)
 
@@ -46,6 +44,10 @@ class Decision:
     """What ``anthropic-beta`` has to hold when what was planned is sent."""
     call: GatewayCall | None = None
     """What the planner was asked, while the request may have to be sent once more."""
+    mask: CredentialMask = field(default_factory=CredentialMask)
+    """Hides the request's credentials in what the planner hears of its answer."""
+    shown: CredentialMask = field(default_factory=CredentialMask)
+    """Shows those again that were hidden in the request."""
     own_body: bytes = b""
     """The client's own bytes, for as long."""
 
@@ -108,7 +110,7 @@ class Decider:
             return None
         self._metrics.add_figures(reply.figures)
         decision.betas = reply.betas
-        return reply.body
+        return None if reply.body is None else decision.shown.show(reply.body)
 
     def _fail_open(self, decision: Decision, where: str) -> None:
         decision.note = BYPASS
@@ -127,6 +129,8 @@ class Decider:
         is_large = len(decision.body) > _LARGE_BODY_BYTES
         seconds = self._config.plan_large_seconds if is_large else self._config.plan_seconds
         plain = await self._plain_body(decision.body, headers.get(b"content-encoding", b"").decode("latin-1"), seconds)
+        decision.mask = self._credentials.mask(headers, query)
+        plain, decision.shown = decision.mask.hide_request(plain)
         call = GatewayCall(
             call_id=next(self._call_ids),
             route=target.route,
@@ -157,11 +161,9 @@ class Decider:
         if not split_codings(coding):
             return body
         limits = {"most_bytes": self._config.max_decoded_bytes, "most_ratio": _MOST_RATIO}
-        if len(body) < _THREAD_BYTES:
-            return decode_body(body, coding, **limits)  # type: ignore[arg-type]
         try:
             async with asyncio.timeout(seconds):
-                return await asyncio.to_thread(decode_body, body, coding, **limits)  # type: ignore[arg-type]
+                return await decode_body_aside(body, coding, **limits)  # type: ignore[arg-type]
         except TimeoutError:
             raise PlannerFaultError("late") from None
 
@@ -171,7 +173,7 @@ class Decider:
         if body is None:
             return False
         self._metrics.count("cgk_continued_total")
-        decision.body, decision.note, decision.is_edited = body, PLAN, True
+        decision.body, decision.note, decision.is_edited = decision.shown.show(body), PLAN, True
         decision.sent_as = SentAs.CONTINUED
         return True
 
@@ -185,7 +187,7 @@ class Decider:
         elif reply.body is None or reply.body == call.body:
             decision.note = UNCHANGED
         else:
-            decision.body, decision.note, decision.is_edited = reply.body, PLAN, True
+            decision.body, decision.note, decision.is_edited = decision.shown.show(reply.body), PLAN, True
             decision.betas = reply.betas
 
 

@@ -29,6 +29,7 @@ _FORM_TYPES = (b"text/plain", b"application/x-www-form-urlencoded", b"multipart/
 _HOST = re.compile(r"(?:\[([0-9a-fA-F:.]{2,45})\]|([^:\[\]@/?#\s]{1,253}))(?::[0-9]{1,5})?")
 _ALL_ADDRESSES = ("", "0.0.0.0", "::")  # noqa: S104 - to leave them out
 _OUTSIDE_SITES = (b"cross-site", b"same-site")
+_WEBSOCKET = b"websocket"
 _WEBSOCKET_TEXT = (
     "websocket: the gateway relays HTTP; "
     "set supports_websockets = false for this provider in the client, which then sends plain requests"
@@ -67,8 +68,8 @@ class Guard:
             return _FORBIDDEN, f"Origin: web pages may not use the gateway; {step}"
         if self._token and not hmac.compare_digest(found.get(TOKEN_HEADER, b""), self._token):
             return _UNAUTHORISED, "x-gatekeeper-token: it is missing or wrong; send the secret of `cgk serve --token`"
-        if found.get(b"upgrade", b"").lower() == b"websocket":
-            return _UPGRADE, _WEBSOCKET_TEXT
+        if any(name == b"upgrade" and _WEBSOCKET in _listed(value) for name, value in headers):
+            return _UPGRADE, _WEBSOCKET_TEXT  # Any other protocol is offered only, and plain HTTP is an answer to that.
         return None
 
     def _is_allowed_host(self, host: str) -> bool:
@@ -86,6 +87,11 @@ class Guard:
             return headers.get(b"sec-fetch-site", b"").lower() in _OUTSIDE_SITES
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         return origin.lower() not in self._origins or kind in _FORM_TYPES
+
+
+def _listed(value: bytes) -> list[bytes]:
+    """The names in a header that lists some."""
+    return [name.strip().lower() for name in value.split(b",")]
 
 
 def _without_port(host: str) -> str:

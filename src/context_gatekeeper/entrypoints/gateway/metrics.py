@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -10,6 +11,7 @@ from typing import Any
 
 __all__ = ["CONTENT_TYPE", "GatewayMetrics"]
 
+_LOGGER = logging.getLogger(__name__)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 """Upper bounds of the histograms, in seconds."""
@@ -56,6 +58,8 @@ class GatewayMetrics:
         self._counters: Counter[str] = Counter()
         self._histograms: dict[str, list[float]] = {}
         self.open_requests = 0
+        self.archive_fault = ""
+        """Why conversations cannot be stored at present: type of the error and path of the store."""
 
     def count(self, name: str, amount: float = 1, **labels: str) -> None:
         """Add to a counter."""
@@ -79,6 +83,18 @@ class GatewayMetrics:
             amount = figures.get(name)
             if isinstance(amount, int | float) and not isinstance(amount, bool) and amount == amount:
                 self.count(metric, amount)
+        fault = figures.get("archive_fault")
+        if isinstance(fault, str):
+            self.note_archive(fault)
+
+    def note_archive(self, fault: str) -> None:
+        """Take over whether conversations can be stored; each change is a line in the log."""
+        if bool(fault) != bool(self.archive_fault):
+            if fault:
+                _LOGGER.warning("conversations cannot be stored (%s); they wait in memory", fault)
+            else:
+                _LOGGER.warning("conversations can be stored again")
+        self.archive_fault = fault
 
     def text(self, planner_metrics: object = None) -> str:
         """All figures in Prometheus' text form; ``planner_metrics`` maps more names to numbers."""

@@ -13,7 +13,7 @@ import aiohttp
 from multidict import CIMultiDict
 
 from context_gatekeeper.config_gateway import GatewayConfig
-from context_gatekeeper.entrypoints.gateway.codings import decode_beginning
+from context_gatekeeper.entrypoints.gateway.codings import decode_beginning_aside
 from context_gatekeeper.entrypoints.gateway.decide import OFF, UNCHANGED, Decider, Decision
 from context_gatekeeper.entrypoints.gateway.guard import send_error
 from context_gatekeeper.entrypoints.gateway.headers import (
@@ -21,7 +21,6 @@ from context_gatekeeper.entrypoints.gateway.headers import (
     RawHeaders,
     answer_headers,
     forwarded_headers,
-    hide_credentials,
 )
 from context_gatekeeper.entrypoints.gateway.metrics import GatewayMetrics
 from context_gatekeeper.entrypoints.gateway.own_calls import Declared, OwnCalls, is_hidden
@@ -51,6 +50,8 @@ __all__ = ["Relay"]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _BETA_HEADER = "anthropic-beta"
+_STORE_HEADER = b"x-gatekeeper-store"
+"""Says ``failing`` while conversations cannot be stored."""
 _LOGGER = logging.getLogger(__name__)
 _BAD_REQUEST, _NOT_FOUND, _TIMEOUT, _TOO_LARGE, _INTERNAL = 400, 404, 408, 413, 500
 _NOT_MODIFIED, _FIRST_ERROR = 304, 400
@@ -166,8 +167,8 @@ class Relay:
             limit = self._config.max_body_bytes
             message = f"body: more than {limit} bytes; send less, or raise [gateway] max_body_bytes"
             await self._refuse(exchange, _TOO_LARGE, message, "request_too_large")
-        except ClientSilentError:
-            message = f"body: nothing came for {self._config.receive_seconds:g} s; send the request again"
+        except ClientSilentError as fault:
+            message = f"body: {fault}; send the request again"
             await self._refuse(exchange, _TIMEOUT, message, "request_timeout")
         except UpstreamUnreachableError as failure:
             self._metrics.count("cgk_upstream_errors_total", provider=exchange.target.upstream, cause=failure.kind)
@@ -180,7 +181,7 @@ class Relay:
                 await self._refuse(exchange, _INTERNAL, message, "gatekeeper_error")
         finally:
             self._let_own_go(exchange)
-            self._observe(exchange)
+            await self._observe(exchange)
 
     async def _refuse(self, exchange: _Exchange, status: int, message: str, kind: str) -> None:
         note = exchange.decision.note
@@ -325,6 +326,8 @@ class Relay:
         if exchange.decision.call_id is not None:
             exchange.answer_copy = AnswerCopy(self._config.max_answer_bytes, self._copies)
         headers = answer_headers(response.raw_headers, exchange.decision.note)
+        if self._metrics.archive_fault:
+            headers.append((_STORE_HEADER, b"failing"))
         if response.status == _NOT_MODIFIED or exchange.declared is not None:
             # It tells the length of a body that is not sent, or may be another, and the server would wait for it.
             headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
@@ -347,7 +350,7 @@ class Relay:
         exchange.is_complete = True
         await exchange.send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _observe(self, exchange: _Exchange) -> None:
+    async def _observe(self, exchange: _Exchange) -> None:
         """Hand the answer to the planner, which is not waited for."""
         copied, exchange.answer_copy = exchange.answer_copy, None
         content = b""
@@ -356,13 +359,13 @@ class Relay:
             copied.release()
         if exchange.decision.call_id is None:
             return
-        plain = decode_beginning(content, exchange.content_coding, most_bytes=self._config.max_answer_bytes)
+        most_bytes = self._config.max_answer_bytes
+        plain = await decode_beginning_aside(content, exchange.content_coding, most_bytes=most_bytes)
         is_read = plain is not None and not (copied is not None and copied.is_given_up)
         if not is_read:
             self._metrics.count("cgk_unread_answers_total")
         plain = plain or b""
-        if exchange.status >= _FIRST_ERROR:
-            plain = hide_credentials(plain, exchange.found, exchange.query)
+        plain = exchange.decision.mask.hide(plain)
         answer = Answer(
             call_id=exchange.decision.call_id,
             status=exchange.status,

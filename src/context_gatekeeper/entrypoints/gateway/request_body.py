@@ -9,9 +9,19 @@ from typing import Any
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 
-__all__ = ["BodyTooLargeError", "ClientGoneError", "ClientSilentError", "SentOnceBody", "StreamedBody", "read_body"]
+__all__ = [
+    "LEAST_RATE",
+    "BodyTooLargeError",
+    "ClientGoneError",
+    "ClientSilentError",
+    "SentOnceBody",
+    "StreamedBody",
+    "read_body",
+]
 
 _SLICE_BYTES = 256 * 1024
+LEAST_RATE = 1024.0
+"""Bytes per second, once the longest silence has been used up: a body that comes slower is never whole."""
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
@@ -20,7 +30,10 @@ class BodyTooLargeError(Exception):
 
 
 class ClientSilentError(Exception):
-    """The client stopped in the middle of its request."""
+    """The client stopped in the middle of its request, or sends it too slowly.
+
+    Its text says which, for the client.
+    """
 
 
 class ClientGoneError(Exception):
@@ -34,11 +47,11 @@ async def read_body(receive: Receive, declared_bytes: int | None, *, most_bytes:
         receive: of ASGI.
         declared_bytes: the request's ``content-length``.
         most_bytes: limit.
-        idle_seconds: longest silence.
+        idle_seconds: longest silence; all waiting together may take as long, and a second for each `LEAST_RATE` bytes.
 
     Raises:
         BodyTooLargeError: declared or found; what was found is let go.
-        ClientSilentError: the client stopped sending.
+        ClientSilentError: the client stopped sending, or sends too slowly.
         ClientGoneError: the client left.
     """
     if declared_bytes is not None and declared_bytes > most_bytes:
@@ -53,15 +66,24 @@ async def read_body(receive: Receive, declared_bytes: int | None, *, most_bytes:
 
 
 async def _pieces(receive: Receive, idle_seconds: float) -> AsyncIterator[bytes]:
-    """The pieces of a body as they come. Raises ClientSilentError and ClientGoneError."""
+    """The pieces of a body as they come. Raises ClientSilentError and ClientGoneError.
+
+    Only waiting counts: what is done with a piece may take as long as it likes.
+    """
+    loop = asyncio.get_running_loop()
+    left_seconds = idle_seconds
     while True:
+        began = loop.time()
         try:
-            async with asyncio.timeout(idle_seconds):
+            async with asyncio.timeout(min(idle_seconds, left_seconds)):
                 message = await receive()
         except TimeoutError:
-            raise ClientSilentError from None
+            is_slow = left_seconds < idle_seconds
+            cause = f"less than {LEAST_RATE:g} bytes a second came" if is_slow else "nothing came"
+            raise ClientSilentError(f"{cause} for {idle_seconds:g} s") from None
         if message["type"] == "http.disconnect":
             raise ClientGoneError
+        left_seconds += len(message.get("body", b"")) / LEAST_RATE - (loop.time() - began)
         if message.get("body"):
             yield message["body"]
         if not message.get("more_body"):
@@ -73,7 +95,7 @@ class StreamedBody:
 
     Args:
         receive: of ASGI; nobody else may call it until the body is read.
-        idle_seconds: longest silence.
+        idle_seconds: longest silence, and more as for `read_body`.
     """
 
     def __init__(self, receive: Receive, *, idle_seconds: float) -> None:

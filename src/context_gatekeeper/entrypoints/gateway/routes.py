@@ -6,12 +6,20 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from context_gatekeeper.config_gateway import GatewayConfig, Upstream
-from context_gatekeeper.wire.native import is_own_api
-from context_gatekeeper.wire.records import WireApi
 
-__all__ = ["OWN_PATHS", "UNNAMED", "Target", "UnknownUpstreamError", "error_body", "find_target", "is_ended"]
+__all__ = [
+    "OWN_PATHS",
+    "UNNAMED",
+    "Target",
+    "UnknownUpstreamError",
+    "error_body",
+    "find_target",
+    "is_ended",
+    "looks_anthropic",
+]
 
 OWN_PATHS = ("/healthz", "/metrics", "/stats")
 """Answered by the gateway itself, as is ``/recall``; everything else is the upstream's."""
@@ -26,12 +34,8 @@ _ROUTES: Mapping[str, str] = {
     "/responses": "responses",
 }
 """Paths whose POST is planned; those without version are of clients that were given an address without it."""
-_APIS: Mapping[str, WireApi] = {
-    "messages": WireApi.MESSAGES,
-    "count_tokens": WireApi.MESSAGES,
-    "chat": WireApi.CHAT,
-    "responses": WireApi.RESPONSES,
-}
+_OWN_HOSTS = ("api.openai.com", "api.anthropic.com")
+"""Of OpenAI and of Anthropic."""
 _NAMED = re.compile(r"/u/([A-Za-z0-9_.-]{1,64})(?=/|\Z)")
 _VERSION = "/v1"
 _ANTHROPIC_PATHS = ("/v1/messages", "/v1/complete", "/api/")
@@ -82,7 +86,7 @@ def find_target(config: GatewayConfig, method: str, raw_path: str, headers: Mapp
     named = _NAMED.match(raw_path)
     path = raw_path[named.end() :] if named else raw_path
     route = _ROUTES.get(path, "") if method == "POST" else ""
-    is_anthropic = route in ("messages", "count_tokens") if route else _looks_anthropic(path, headers)
+    is_anthropic = route in ("messages", "count_tokens") if route else looks_anthropic(path, headers)
     name = named[1] if named else UNNAMED if config.upstream else "anthropic" if is_anthropic else "openai"
     upstream = config.upstreams.get(name)
     if upstream is None:
@@ -92,16 +96,23 @@ def find_target(config: GatewayConfig, method: str, raw_path: str, headers: Mapp
             raise UnknownUpstreamError(name)
         is_anthropic = not is_anthropic  # What is passed through needs no API in common, only an address.
     url = _address(upstream, path, is_anthropic=is_anthropic)
-    is_own = is_own_api(_APIS[route], url) if route and upstream.native == "" else upstream.native == "on"
+    is_own = upstream.native == "on" or (not upstream.native and _is_own_api(url, is_anthropic=is_anthropic))
     return Target(route, name, upstream.prices, url, is_anthropic, is_own)
 
 
-def _looks_anthropic(path: str, headers: Mapping[bytes, bytes]) -> bool:
+def looks_anthropic(path: str, headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a request seems to be of Anthropic's API, by its path without an upstream's name, or its headers."""
     if path == "/" or path.startswith(_ANTHROPIC_PATHS):  # The root alone is asked for by Claude Code, to probe.
         return True
     if b"anthropic-version" in headers or b"x-api-key" in headers or headers.get(b"user-agent", b"")[:6] == b"claude":
         return True
     return _ANTHROPIC_KEY.match(headers.get(b"authorization", b"")) is not None
+
+
+def _is_own_api(url: str, *, is_anthropic: bool) -> bool:
+    """Whether an address is that of the API's own provider, regional ones included."""
+    host, own = urlsplit(url).hostname or "", _OWN_HOSTS[is_anthropic]
+    return host == own or host.endswith(f".{own}")
 
 
 def _address(upstream: Upstream, path: str, *, is_anthropic: bool) -> str:

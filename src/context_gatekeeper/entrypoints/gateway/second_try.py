@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from context_gatekeeper.entrypoints.gateway.codings import decode_beginning
+from context_gatekeeper.entrypoints.gateway.codings import decode_beginning_aside
 from context_gatekeeper.entrypoints.gateway.decide import BYPASS, PLAN, Decider, Decision
 from context_gatekeeper.entrypoints.gateway.metrics import GatewayMetrics
 from context_gatekeeper.entrypoints.gateway.upstream_client import UpstreamUnreachableError
@@ -81,7 +81,7 @@ class SecondTry:
         """(body, whether it is edited) of what may be sent instead, in the order of trying."""
         forms: list[tuple[bytes, bool]] = []
         coding = response.headers.get("content-encoding", "")
-        refusal = decode_beginning(beginning, coding, most_bytes=_MOST_DECODED_BYTES) or b""
+        refusal = await decode_beginning_aside(beginning, coding, most_bytes=_MOST_DECODED_BYTES) or b""
         text = refusal.decode("utf-8", "replace")
         if is_about_thinking(text) and not (decision.betas and is_about_native(text)):
             repaired = await self._decider.repair(decision)

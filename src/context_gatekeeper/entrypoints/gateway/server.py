@@ -18,6 +18,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
+from starlette.types import Receive, Scope, Send
 
 from context_gatekeeper import __version__
 from context_gatekeeper.config_gateway import GatewayConfig
@@ -42,7 +43,6 @@ __all__ = ["Gateway", "open_socket", "raise_file_limit"]
 
 _LOGGER = logging.getLogger(__name__)
 _BACKLOG = 4096
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 Page = Callable[[Request], Awaitable[Response]]
 _KEEP_ALIVE_SECONDS = 75
 
@@ -82,15 +82,25 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _read_only(page: Page) -> Page:
-    """A page that is ours under every method: nothing for its path may go upstream."""
+class _OwnPage:
+    """A page that is ours under every method: nothing for its path may go upstream.
 
-    async def answer(request: Request) -> Response:
-        if request.method in ("GET", "HEAD"):
-            return await page(request)
-        return JSONResponse({"error": "method: this page is only read"}, 405, {"allow": "GET, HEAD"})
+    Args:
+        answer: makes the answer.
+        is_read_only: whether it is for GET and HEAD alone.
+    """
 
-    return answer
+    def __init__(self, answer: Page, *, is_read_only: bool = True) -> None:
+        self._answer = answer
+        self._is_read_only = is_read_only
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send)
+        if self._is_read_only and request.method not in ("GET", "HEAD"):
+            answer: Response = JSONResponse({"error": "method: this page is only read"}, 405, {"allow": "GET, HEAD"})
+        else:
+            answer = await self._answer(request)
+        await answer(scope, receive, send)
 
 
 class _Server(uvicorn.Server):
@@ -181,8 +191,8 @@ class Gateway:
         own = {"/healthz": self._healthz, "/metrics": self._metrics_text, "/stats": self._stats}
         return Starlette(
             routes=[
-                *(Route(path, _read_only(own[path]), methods=_METHODS) for path in OWN_PATHS),
-                Route(RECALL_PATH, self.recall.answer, methods=_METHODS),
+                *(Route(path, _OwnPage(own[path])) for path in OWN_PATHS),
+                Route(RECALL_PATH, _OwnPage(self.recall.answer, is_read_only=False)),
                 Mount("/", app=relay),
             ],
             middleware=[Middleware(Guard, config=self.config)],

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import ssl
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Iterable
 from dataclasses import dataclass
+from typing import cast
 
 import aiohttp
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.connector import Connection
 from aiohttp.payload import Payload
 from multidict import CIMultiDict
 from yarl import URL
 
 from context_gatekeeper.config_gateway import GatewayConfig
+from context_gatekeeper.entrypoints.gateway.headers import has_marks, raw_head
 
 __all__ = ["OutgoingRequest", "UpstreamClient", "UpstreamUnreachableError"]
 
 _MOST_HEAD_BYTES = 64 * 1024
 _MOST_HEADERS = 1000
+_HEAD_END = b"\r\n\r\n"
 _AUTOMATIC_HEADERS = ("accept", "accept-encoding", "content-type", "user-agent")
 """What aiohttp would add by itself."""
 _KEEP_ALIVE_SECONDS = 50.0
@@ -54,6 +60,43 @@ class OutgoingRequest:
     body: Payload | AsyncIterable[bytes] | None
 
 
+class _HeadWriter:
+    """A connection's transport until the head of one request is written, which becomes the bytes that were received.
+
+    Args:
+        protocol: whose transport it stands for.
+        transport: the real one, which has its place again with the first write.
+    """
+
+    def __init__(self, protocol: BaseProtocol, transport: asyncio.Transport) -> None:
+        self._protocol = protocol
+        self._transport = transport
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """The head, perhaps with more behind it."""
+        self.writelines((data,))
+
+    def writelines(self, pieces: Iterable[bytes]) -> None:
+        """The head, perhaps with more behind it."""
+        self._protocol.transport = self._transport
+        head, end, rest = b"".join(pieces).partition(_HEAD_END)
+        self._transport.write(raw_head(head) + end + rest)
+
+
+class _Request(aiohttp.ClientRequest):
+    """A request whose header values may be any bytes: aiohttp itself writes UTF-8 alone."""
+
+    async def send(self, conn: Connection) -> aiohttp.ClientResponse:
+        """Write the request."""
+        protocol = conn.protocol
+        if protocol is not None and protocol.transport is not None and any(map(has_marks, self.headers.values())):
+            protocol.transport = cast("asyncio.Transport", _HeadWriter(protocol, protocol.transport))
+        return await super().send(conn)
+
+
 class UpstreamClient:
     """Connections to all upstreams. Made and closed inside one event loop.
 
@@ -66,6 +109,7 @@ class UpstreamClient:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, keepalive_timeout=_KEEP_ALIVE_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
+            request_class=_Request,
             auto_decompress=False,
             skip_auto_headers=_AUTOMATIC_HEADERS,
             trust_env=config.trust_env,
