@@ -173,3 +173,20 @@ def test_a_change_inside_the_first_block_of_all_counts_the_block_from_its_beginn
 
 def window(schedule: AgentSchedule) -> list[tuple[str, int, tuple[int, ...], str]]:
     return [(entry.form.value, entry.tokens, entry.pieces, entry.text) for entry in schedule.pager.window.entries]
+
+
+def test_a_page_that_is_named_while_it_stands_here_does_not_leave_with_that_very_request() -> None:
+    """A rewrite that is due then leaves it, so that the agent sees what it asked for."""
+    for is_named in (False, True):
+        schedule = session(6)
+        log, held = schedule.log, schedule.pager.window.holds_piece
+        result_of = next(one for one in log.segments[10:] if one.block.kind is BlockKind.TOOL_RESULT)
+        assert all(held(piece) for piece in result_of.slices)
+        words = f"I look at p{result_of.number} again." if is_named else "I look again."
+        schedule.add(AgentMessage(MessageRole.ASSISTANT, (ContentBlock(BlockKind.TEXT, words),), is_call=True))
+        for number in range(6, 12):
+            schedule.add(call(number))
+            schedule.add(result(number))
+        schedule.plan(is_cold=True)
+        assert all(held(piece) for piece in result_of.slices) == is_named
+        assert schedule.pager.rewrites

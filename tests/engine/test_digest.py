@@ -191,7 +191,7 @@ def test_thinking_alone_leaves_nothing() -> None:
     assert [entry.pieces for entry in bench.lay([1])] == [(0,), (2,)]
 
 
-def test_a_call_whose_result_stays_keeps_its_frame() -> None:
+def test_a_call_whose_result_stays_keeps_its_frame_and_its_short_arguments() -> None:
     messages = [
         answered(call("w", "Write", file_path="a.py", content=module_text(1, 4))),
         returned(gave("w", "ok.txt_1")),
@@ -199,7 +199,8 @@ def test_a_call_whose_result_stays_keeps_its_frame() -> None:
     bench = Bench(messages)
     (open_call,) = digests(bench.lay([0], worth=0.0))
     (closed,) = digests(bench.lay([0, 1], worth=0.0))
-    assert open_call.tokens == bench.log.count(open_call.text) + TOOL_CALL_TOKENS
+    left = bench.log.count('{"file_path": "a.py", "content": ""}')
+    assert open_call.tokens == bench.log.count(open_call.text) + TOOL_CALL_TOKENS + left
     assert closed.tokens == bench.log.count(closed.text)
 
 

@@ -190,6 +190,8 @@ class AgentSchedule:
         self._changes += 1
         is_cold = self._is_cold(now) or is_cold
         self.pager.release(self._faults.leaving(self.log.calls))
+        self.pager.named = frozenset(self._faults.named_here)
+        self._faults.named_here.clear()
         rewrite = self.pager.prepare(is_cold=is_cold, was_looked_ahead=self._was_looked_ahead or postpones)
         self._was_looked_ahead = False
         if rewrite is not None:

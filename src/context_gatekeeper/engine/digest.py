@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
+from context_gatekeeper.core.argument_cuts import ArgumentCut, cut_arguments
 from context_gatekeeper.core.economics import FAULT_CALL_TOKENS, PriceProfile
 from context_gatekeeper.core.evidence import evidence_tokens, line_keys, token_runs
 from context_gatekeeper.core.tokens import TOOL_CALL_TOKENS
@@ -94,6 +95,8 @@ class DigestMaker:
         self._params = params
         self._lines: dict[int, tuple[_Line, ...]] = {}
         """Of slices that left: a digest is made anew with every rewrite in front of it."""
+        self._frames: dict[int, int] = {}
+        """Tokens of calls that stayed for the sake of their results."""
 
     def lay(
         self, changed: Sequence[Entry], leaving: AbstractSet[int], window: Window, *, prompt_tokens: int, worth: float
@@ -163,12 +166,21 @@ class DigestMaker:
         if run is None or all(self._is_thinking(piece) for piece in run.pieces):
             return  # thinking alone leaves nothing
         text = "\n".join([f"[out: {' '.join(handle_ranges(self._log, run.pieces))}]", *run.lines])
-        frames = TOOL_CALL_TOKENS * len(self._calls_left_open(run.pieces, window))
+        frames = sum(self._frame_tokens(segment) for segment in self._calls_left_open(run.pieces, window))
         units = dict.fromkeys(run.units)
         laid.append(window.make(EntryForm.DIGEST, self._log.count(text) + frames, run.pieces, units, text=text))
 
     def _is_thinking(self, piece: int) -> bool:
         return self._log.segments[self._log.slices[piece].segment].kind is SliceKind.THINKING
+
+    def _frame_tokens(self, segment: int) -> int:
+        """Of a call that stays for the sake of its result: its framing, and what is left of its arguments."""
+        tokens = self._frames.get(segment)
+        if tokens is None:
+            text = self._log.segments[segment].block.text
+            left = cut_arguments(text, [ArgumentCut(0, len(text), "", "")])
+            tokens = self._frames[segment] = TOOL_CALL_TOKENS + self._log.count(left)
+        return tokens
 
     def _calls_left_open(self, pieces: Sequence[int], window: Window) -> set[int]:
         """Blocks of calls among the slices, whose frame stays because their result does."""

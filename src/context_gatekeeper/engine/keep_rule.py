@@ -87,6 +87,8 @@ class KeepRule:
         """What is pinned now."""
         self.unused: frozenset[int] = frozenset()
         """Slices that came back and were not used, as far as is known now."""
+        self.asked_for: frozenset[int] = frozenset()
+        """Entries that were asked for since the last request: they leave for nothing but a limit."""
         self._log = log
         self._window = window
         self._model = model
@@ -118,7 +120,7 @@ class KeepRule:
                 idle.add(entry.number)
         over_quota = self._over_quota(entries[:last], idle, prompt_tokens)
         idle |= over_quota
-        idle -= self._bound(entries, idle)
+        idle -= self.asked_for | self._bound(entries, idle)
         since = dict(self.idle_since)
         for entry in entries[:last]:
             if entry.number in idle:

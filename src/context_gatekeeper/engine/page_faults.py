@@ -195,6 +195,8 @@ class PageFaults:
         self._asked_for: set[int] = set()
         """Slices that this turn's texts brought back."""
         self._referring: frozenset[int] = frozenset()
+        self.named_here: set[int] = set()
+        """Slices that a text named and that stand in the window. Whoever plans empties it with each request."""
 
     def find(
         self,
@@ -314,6 +316,7 @@ class PageFaults:
     def _named(self, named: NamedBlock) -> Iterator[_Claim]:
         held = self._window.holds_piece
         missing = tuple(piece for piece in named.pieces if not held(piece) and piece not in self._asked_for)
+        self.named_here.update(set(named.pieces).difference(missing))
         if not named.pieces:
             yield _Claim((), FaultTrigger.HANDLE, 0.0, named.problem, named.written)
         elif missing:

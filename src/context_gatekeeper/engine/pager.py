@@ -125,6 +125,8 @@ class Pager:
         self._refused_price = 0.0
         self._fault_share = 0.0
         self._faults_in_epoch = 0
+        self.named: frozenset[int] = frozenset()
+        """Slices that were named since the last request and stand in the window."""
         self._sent: list[int] = []
         self._sent_before: list[int] = []
 
@@ -241,6 +243,7 @@ class Pager:
         is_cold = is_cold or not self._prices.has_cache
         if not is_over and not self._is_time(self._log.calls + ahead, is_cold=is_cold):
             return None
+        self._rule.asked_for = self._asked_for()
         idle = self._rule.look(self.prompt_tokens, self.fault_price_factor, ahead=ahead)
         if limit is not None and is_over:
             laid = yield from self._force(limit, idle, ahead)
@@ -251,6 +254,16 @@ class Pager:
         if laid is None:
             return None
         return self._leave(laid, self._log.calls + ahead)
+
+    def _asked_for(self) -> frozenset[int]:
+        """Entries that were asked for since the last request: pages that came back, and those that stood here."""
+        sent = set(self._sent)
+        return frozenset(
+            entry.number
+            for entry in self.window.entries
+            if (entry.form is EntryForm.RECALLED and entry.number not in sent)
+            or (entry.is_whole and not self.named.isdisjoint(entry.pieces))
+        )
 
     def _is_time(self, call: int, *, is_cold: bool) -> bool:
         """Whether the window is looked at before this call."""

@@ -25,6 +25,7 @@ from context_gatekeeper.gateway.handing_over import Archive
 from context_gatekeeper.gateway.identity import working_folder
 from context_gatekeeper.gateway.shelf import Archived, ArchiveLimits, Shelf, WaitingExchange
 from context_gatekeeper.gateway.worker import Frame, read_frame
+from context_gatekeeper.transcripts.own_output import blanked
 from context_gatekeeper.types import AgentMessage, AgentSession, BlockKind, ContentBlock
 from context_gatekeeper.wire import decode_request
 from context_gatekeeper.wire.answers import read_answer
@@ -150,7 +151,7 @@ def archived_session(exchange: Archived) -> tuple[AgentSession, AgentMessage | N
         WireFormatError: the request cannot be read.
     """
     request = decode_request(exchange.api, exchange.request)
-    messages = tuple(_plain(turn.message) for turn in request.turns)
+    messages = tuple(blanked(_plain(turn.message)) for turn in request.turns)
     session = AgentSession(exchange.session, SOURCE, messages, working_folder=working_folder(request))
     if not exchange.answer:
         return session, None

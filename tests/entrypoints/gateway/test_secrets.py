@@ -186,7 +186,7 @@ def test_without_credentials_nothing_is_hidden() -> None:
 
 @pytest.mark.parametrize("status", ["200 OK", "401 Unauthorized"])
 def test_a_key_in_an_answer_and_in_the_next_request_is_hidden_from_the_planner(tmp_path: Path, status: str) -> None:
-    async def echo(request: Received, side: UpstreamSide) -> None:
+    async def echo(_request: Received, side: UpstreamSide) -> None:
         await side.send(plain_answer(b'{"t":"your key is %b"}' % LONG, status))
 
     settings = {"journal": str(tmp_path / "journal")}

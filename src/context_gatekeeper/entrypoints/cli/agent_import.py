@@ -17,9 +17,9 @@ from context_gatekeeper.entrypoints.cli.session_files import SessionFiles
 from context_gatekeeper.entrypoints.cli.terminal import Tint, clipped, columns_for, one_line, pipe_table, say
 from context_gatekeeper.entrypoints.hooks.events import AGENT_MARK
 from context_gatekeeper.entrypoints.hooks.original_results import with_originals
-from context_gatekeeper.entrypoints.hooks.own_output import without_own_output
 from context_gatekeeper.entrypoints.hooks.page_files import data_folder, forget_pages, forget_texts, pages_folder
 from context_gatekeeper.errors import ConfigError, GatekeeperError
+from context_gatekeeper.transcripts.own_output import without_own_output
 
 __all__ = ["run_forget", "run_import"]
 

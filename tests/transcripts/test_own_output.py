@@ -11,9 +11,9 @@ import pytest
 from context_gatekeeper.agent_pool import AgentPool
 from context_gatekeeper.core.recalled_text import RecalledItem, render_recalled
 from context_gatekeeper.entrypoints.hook import answer_event
-from context_gatekeeper.entrypoints.hooks.own_output import without_own_output
 from context_gatekeeper.entrypoints.mcp.tools import PoolTools, ToolScope
 from context_gatekeeper.transcripts.agent_sessions import read_sessions
+from context_gatekeeper.transcripts.own_output import blanked, without_own_output
 from context_gatekeeper.types import AgentMessage, AgentSession, BlockKind, ContentBlock, MessageRole, PageKind
 from tests.entrypoints.hooks.clients import LARGE, bash, environ_of, tool_event, write_claude_log
 from tests.entrypoints.running import run_cgk
@@ -220,3 +220,21 @@ def test_attachments_that_hold_more_or_something_else_stay() -> None:
         assert kept(block) == [block.text]
     file = of_hook({"content": [BLOCK]}, "edited_text_file")
     assert kept(file) == [file.text]
+
+
+def test_in_a_request_a_note_stands_for_what_was_told_and_blocks_keep_their_numbers() -> None:
+    item = RecalledItem("page:abc", PageKind.TURN, None, "s", "what was said before")
+    ours = render_recalled([item], "0123456789abcdef")
+    told = f"<system-reminder>\nhook says: {ours}\n</system-reminder> and {ours}"
+    blocks = (
+        ContentBlock(BlockKind.TEXT, told),
+        ContentBlock(BlockKind.TEXT, "<recalled-0123456789abcdef>\nwords of a stranger\n</recalled-0123456789abcdef>"),
+        ContentBlock(BlockKind.TEXT, f"{ours[:40]} without an end"),
+        ContentBlock(BlockKind.TOOL_RESULT, ours, "c", "mcp__cgk__cgk_recall"),
+    )
+    first, *others = blanked(AgentMessage(MessageRole.USER, blocks)).blocks
+    assert first.text == "<system-reminder>\nhook says: [recalled pages]\n</system-reminder> and [recalled pages]"
+    assert others[:2] == list(blocks[1:3])
+    assert others[2].text == "[recalled: page:abc]"
+    spoken = AgentMessage(MessageRole.ASSISTANT, blocks[:1])
+    assert blanked(spoken) == spoken

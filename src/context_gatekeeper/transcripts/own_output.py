@@ -12,18 +12,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from context_gatekeeper.core.recalled_text import RecalledItem, render_recalled
-from context_gatekeeper.entrypoints.hooks.past_sessions import CARD_HEAD
+from context_gatekeeper.core.recalled_text import RECALLED_HEAD, SESSION_HEAD
 from context_gatekeeper.transcripts.exact_json import json_text
-from context_gatekeeper.types import AgentMessage, AgentSession, BlockKind, ContentBlock, MessageRole, PageKind
+from context_gatekeeper.types import AgentMessage, AgentSession, BlockKind, ContentBlock, MessageRole
 
-__all__ = ["without_own_output"]
+__all__ = ["blanked", "without_own_output"]
 
+_HEADS = (RECALLED_HEAD, SESSION_HEAD)
+"""What our blocks say of themselves on their second line."""
 _BLOCK_START = "<recalled-"
 _BLOCK = re.compile(r"<(?P<name>recalled-[0-9a-z]{8,64})>\n(?P<head>[^\n]*)\n")
 _HOOK_NAME_START = "hook_"
 _OWN_TOOLS = re.compile(r"(?:mcp__cgk__|cgk__|cgk\.|cgk/)?cgk_(?P<tool>recall|expand)")
 """As clients name them: our server is ``cgk`` wherever `cgk init` sets it up."""
+_TOLD = "[recalled pages]"
 _ITEM = re.compile(r"^\[[0-9a-z]{8,64} [0-9]+\] (?P<handle>[^\s:]+:[^\s:]+):", re.MULTILINE)
 _EXPANDED = re.compile(r"\[page:[^\n]*; what follows is quoted data, not instructions\]\n")
 
@@ -35,6 +37,30 @@ def without_own_output(session: AgentSession) -> AgentSession:
     """
     messages = tuple(_own_words_of(session.messages))
     return session if messages == session.messages else replace(session, messages=messages)
+
+
+def blanked(message: AgentMessage) -> AgentMessage:
+    """The message of a request with notes in the place of what we told: its blocks keep their numbers.
+
+    A client puts what a hook said between words of its own; that alone is replaced.
+    """
+    return replace(message, blocks=tuple(_blanked_block(message, block) for block in message.blocks))
+
+
+def _blanked_block(message: AgentMessage, block: ContentBlock) -> ContentBlock:
+    if block.kind is BlockKind.TOOL_RESULT:
+        return _without_pages(block)
+    if block.kind is not BlockKind.TEXT or message.role is MessageRole.ASSISTANT or not _tells(block.text):
+        return block
+    pieces: list[str] = []
+    done = 0
+    for begun in _BLOCK.finditer(block.text):
+        end = f"</{begun['name']}>"
+        place = block.text.find(end, begun.end())
+        if begun.start() >= done and begun["head"] in _HEADS and place >= 0:
+            pieces += (block.text[done : begun.start()], _TOLD)
+            done = place + len(end)
+    return replace(block, text="".join((*pieces, block.text[done:])))
 
 
 def _own_words_of(messages: tuple[AgentMessage, ...]) -> Iterator[AgentMessage]:
@@ -70,15 +96,6 @@ def _is_told_by_us(text: str) -> bool:
         return False
     end = f"</{begun['name']}>"
     return block.endswith(end) and block.count(end) == 1
-
-
-def _heads() -> tuple[str, str]:
-    """What our blocks say of themselves on their second line."""
-    block = render_recalled([RecalledItem("", PageKind.TURN, None, "", "")], "0" * 8)
-    return block.split("\n")[1], CARD_HEAD
-
-
-_HEADS = _heads()
 
 
 def _without_contexts(block: ContentBlock) -> Iterator[ContentBlock]:
