@@ -54,6 +54,11 @@ class GatewaySettings:
 class _QuickPlanner:
     """Answers at once that nothing changes."""
 
+    has_idle_work = False
+
+    def idle(self) -> None:
+        """There is no such work."""
+
     def plan(self, call: GatewayCall) -> PlanReply:
         return PlanReply(call.call_id, None, "unchanged")
 

@@ -22,11 +22,14 @@ from benchmarks.recorded_requests import plain_session, request_bodies
 from context_gatekeeper.core.economics import PRICES
 from context_gatekeeper.core.ledger import PromptCache
 from context_gatekeeper.engine.session_log import SessionLog
+from context_gatekeeper.gateway.live_session import resident_tokens
 from context_gatekeeper.replay.catalogue import OUR_POLICIES, policy_makers
 from context_gatekeeper.replay.policies import AppendOnly, Policy
 from context_gatekeeper.testing import FakeProvider
 from context_gatekeeper.transcripts.agent_sessions import read_sessions
 from context_gatekeeper.types import AgentSession
+from context_gatekeeper.wire import decode_request
+from context_gatekeeper.wire.records import WireApi
 
 __all__ = ["ThroughSettings", "measure_through_gateway"]
 
@@ -35,7 +38,6 @@ _SYSTEM = "You are a coding agent. " + "Work step by step and say what you did. 
 _TOOLS = ({"name": "tool", "description": "Any tool.", "input_schema": {"type": "object"}},)
 _PRICES = "anthropic-5m"
 _WAIT_SECONDS = 60
-_RESIDENT_TOKENS = 8000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ def measure_through_gateway(settings: ThroughSettings, say: Callable[[str], None
         bodies = list(request_bodies(session, model=_MODEL, system=_SYSTEM, tools=_TOOLS))
         direct, _ = _sent(bodies, None)
         gateway, notes = _sent(bodies, settings)
-        expected = _replayed(session, settings.policy)
+        resident = resident_tokens(decode_request(WireApi.MESSAGES, bodies[0]))
+        expected = _replayed(session, settings.policy, resident)
         row = {
             "session": session.session_id,
             "calls": len(bodies),
@@ -164,20 +167,26 @@ def _is_idle(url: str) -> bool:
     return bool(told["status"].get("is_idle", True))
 
 
-def _replayed(session: AgentSession, policy: str) -> tuple[float, float]:
-    """Units of append-only and of the policy by the replay's rules, without faults and outputs."""
+def _replayed(session: AgentSession, policy: str, resident: int) -> tuple[float, float]:
+    """Units of append-only and of the policy by the replay's rules, without faults and outputs.
+
+    Args:
+        session: what is replayed.
+        policy: its name.
+        resident: tokens in front of the conversation.
+    """
     prices = PRICES[_PRICES]
     log = SessionLog()
     name = policy if policy in OUR_POLICIES else f"ours-{policy}"
-    policies: list[Policy] = [AppendOnly(log), policy_makers([name], session, prices)[name](log, _RESIDENT_TOKENS)]
+    policies: list[Policy] = [AppendOnly(log), policy_makers([name], session, prices)[name](log, resident)]
     caches = [PromptCache(prices), PromptCache(prices)]
     for place, message in enumerate(session.messages):
         if message.is_call and place:
             units = []
             for one, cache in zip(policies, caches, strict=True):
                 request = one.request(is_cold=False)
-                common = _RESIDENT_TOKENS + request.common_tokens if cache.bill.calls else 0
-                units.append(cache.call(_RESIDENT_TOKENS + request.tokens, common, is_cold=False))
+                common = resident + request.common_tokens if cache.bill.calls else 0
+                units.append(cache.call(resident + request.tokens, common, is_cold=False))
             policies[1].billed(units[1], units[0])
         pieces = log.add_message(message)
         for one in policies:

@@ -14,6 +14,7 @@ from tests.clients.scripted import Read, Says, Shell, Step, Turn, calls
 
 CALLS = 200
 FILES = 60
+LEAST_EPOCHS = 3
 FILE_LINES = 70
 LONG_ANSWER = f"All {CALLS} calls are made."
 WORDS = (
@@ -83,13 +84,15 @@ def test_a_session_of_200_calls_goes_well_and_prefixes_break_at_epochs_only(
     assert recording.count("cgk_fail_open_total") == 0
     assert recording.count("cgk_planner_starts_total") == 1
     assert recording.count("cgk_requests_total", decision="plan") > 0, "nothing was due in so long a session"
-    rewrites = [session["rewrites"] for session in recording.stats["status"]["sessions"]]
+    epochs = [session["epochs"] for session in recording.stats["status"]["sessions"]]
     breaks = recording.prefix_breaks
-    assert len(breaks) <= sum(rewrites), breaks
+    assert sum(epochs) >= LEAST_EPOCHS
+    if recording.provider.totals.read:  # where nothing is cached each request may be rewritten
+        assert len(breaks) <= sum(epochs), breaks
     totals = recording.provider.totals
     record_property(
         f"{long_client.name}, {CALLS} calls through",
-        f"{recording.run.seconds:.0f} s, rewrites {rewrites}, prefix breaks {len(breaks)}, "
+        f"{recording.run.seconds:.0f} s, epochs {epochs}, prefix breaks {len(breaks)}, "
         f"read {totals.read}, written {totals.written}, plain {totals.plain}",
     )
 

@@ -47,13 +47,26 @@ def test_a_bill_without_a_request_and_one_of_nothing_are_passed_over() -> None:
 
 
 def test_a_bill_dearer_than_expected_is_a_loss_and_counts_once() -> None:
-    schedule = session(3)
+    schedule = session(9)
+    schedule.plan(is_cold=True)
+    assert schedule.pager.rewrites
+    schedule.add(call(9))
+    schedule.add(result(9))
     plan = schedule.plan()
     before = schedule.pager.ledger.saved
     for _ in range(2):
         schedule.heard(Usage(plain_tokens=0, written_tokens=plan.prompt_tokens))
     assert schedule.pager.ledger.saved < before
     assert schedule.pager.ledger.saved > before - 2 * plan.prompt_tokens
+
+
+def test_while_nothing_is_rewritten_a_bill_is_what_it_would_have_been_without_us() -> None:
+    schedule = session(3)
+    plan = schedule.plan()
+    before = schedule.pager.ledger.saved
+    schedule.heard(Usage(plain_tokens=0, written_tokens=2 * plan.prompt_tokens))
+    assert not schedule.pager.rewrites
+    assert schedule.pager.ledger.saved == before
 
 
 def test_a_provider_that_names_no_writes_bills_them_as_plain_tokens() -> None:

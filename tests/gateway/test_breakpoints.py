@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from context_gatekeeper.core.economics import PRICES
-from context_gatekeeper.gateway.breakpoints import MOST_MARKS, layout_of, place_marks
+from context_gatekeeper.gateway.breakpoints import MOST_MARKS, layout_of, next_changes, place_marks, tail_start
 from context_gatekeeper.gateway.live_session import LiveSession
 from context_gatekeeper.testing.prompt_cache import MarkedCache
 from context_gatekeeper.testing.rendering import render_request
@@ -143,3 +143,25 @@ def test_what_is_unchanged_is_read_from_the_cache(seed: int) -> None:
         session.look_ahead()
     assert session.rewrites
     assert missed <= 6000
+
+
+def test_places_where_a_rewrite_may_begin_are_marked_one_after_the_other() -> None:
+    assert next_changes(0, 3) == ()
+    told = [next_changes(100, requests) for requests in range(4)]
+    assert told == [(95,), (100, 90), (85, 80), (75, 70)]
+    assert next_changes(9, 4) == ()
+
+
+def test_what_is_free_marks_where_a_rewrite_may_begin_and_never_more_than_four() -> None:
+    told: list[dict[str, Any]] = [
+        {"role": ("user", "assistant")[n % 2], "content": [{"type": "text", "text": f"text {n}"}]} for n in range(40)
+    ]
+    told[-1]["content"][0]["cache_control"] = MARK
+    told.append({"role": "user", "content": "more"})
+    request = decode_request(WireApi.MESSAGES, json.dumps({"model": "m", "messages": told}).encode())
+    edits = RequestEdits(texts={PartKey(0, 0): "x"}, added={4: ("one", "two")})
+    layout = layout_of(request, edits)
+    assert tail_start(layout) == 7, "behind what is added to the fifth message"
+    placed = place_marks(request, edits, layout, 3, (7, 20, 30))
+    assert placed.marks_added == {4}
+    assert len(placed.marked) == 2

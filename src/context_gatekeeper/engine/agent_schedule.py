@@ -238,7 +238,11 @@ class AgentSchedule:
         is_split = bool(usage.written_tokens)  # a provider that names no writes bills all that it did not read as such
         plain, written = (usage.plain_tokens, usage.written_tokens) if is_split else (0, usage.plain_tokens)
         billed = call_price(prices, usage.read_tokens, written, plain, 0)
-        self.pager.ledger.spent += billed * prompt_tokens / usage.prompt_tokens - expected
+        dearer = billed * prompt_tokens / usage.prompt_tokens - expected
+        self.pager.ledger.spent += dearer
+        if not self.pager.rewrites:
+            # What was sent is what would have been sent without us, and costs the same: no debt comes of it.
+            self.pager.ledger.append_only += dearer
         self._expected = (0.0, 0)
 
     # -- inside -----------------------------------------------------------------------------

@@ -60,6 +60,8 @@ class Archive:
         """Times that something could not be stored."""
         self.last_fault = ""
         """Type of the error and path of the store; "" while there was none."""
+        self._moved_at = 0.0
+        """When something was stored last, or began to wait alone."""
         self.is_failing = False
         """Whether the store could not be used when it was tried last."""
         self._thread = threading.Thread(target=self._write_all, name="archive", daemon=True)
@@ -67,8 +69,12 @@ class Archive:
 
     @property
     def fault(self) -> str:
-        """What is wrong with the store now; "" while nothing is."""
-        return self.last_fault if self.is_failing else ""
+        """What is wrong with the store now; "" while nothing is. One that stores nothing for seconds is slow or locked."""
+        if self.is_failing:
+            return self.last_fault
+        with self._changed:
+            is_slow = bool(len(self._shelf)) and time.monotonic() - self._moved_at > self._limits.slow_seconds
+        return f"nothing is stored at {self._settings.get('store')}"[:_MOST_FAULT_CHARS] if is_slow else ""
 
     @property
     def process_id(self) -> int | None:
@@ -88,6 +94,8 @@ class Archive:
     def put(self, exchange: Archived) -> None:
         """Store an exchange some time; one of the same conversation that still waits is in it."""
         with self._changed:
+            if not len(self._shelf):
+                self._moved_at = time.monotonic()
             self._number += 1
             self._unsent.append(self._number)
             for gone in self._shelf.put(WaitingExchange.of(exchange, self._number)):
@@ -201,6 +209,7 @@ class Archive:
                 self._note_fault(told["fault"], is_store=told["is_store"])
             elif "stored" in told:
                 self.is_failing, self._deaths = False, 0
+                self._moved_at = time.monotonic()
                 self._shelf.remove(told["stored"])
             else:
                 self.dropped += 1

@@ -20,7 +20,7 @@ from context_gatekeeper.engine.agent_schedule import AgentSchedule
 from context_gatekeeper.engine.goals import Goal, Pin
 from context_gatekeeper.engine.pager_params import OURS, PagerParams
 from context_gatekeeper.engine.plan import ContextPlan
-from context_gatekeeper.gateway.breakpoints import Layout, layout_of, place_marks
+from context_gatekeeper.gateway.breakpoints import Layout, layout_of, next_changes, place_marks, tail_start
 from context_gatekeeper.gateway.rendering import WindowRenderer
 from context_gatekeeper.types import AgentMessage, BlockKind, MessageRole, Usage
 from context_gatekeeper.wire.models import binds_whole_prefix
@@ -65,6 +65,8 @@ class _Sent:
     layout: Layout = field(default_factory=tuple)
     common: int = 0
     """Blocks that the request before had too."""
+    changes: tuple[int, ...] = ()
+    """Blocks at which rewrites may begin, that get breakpoints."""
     edits: RequestEdits = field(default_factory=RequestEdits)
     """Without breakpoints."""
     planned: PlannedRequest | None = None
@@ -142,6 +144,8 @@ class LiveSession:
         self._sent = _Sent()
         self._known: tuple[bytes, ...] = ()
         """Fingerprints of the newest request's messages; it may not be planned yet."""
+        self._tail = (0, 0)
+        """Where the untouched tail began at the newest rewrite, and requests since."""
         self._undecided = 0
         """Requests planned since `look_ahead` was called."""
         self._is_read_later = False
@@ -225,11 +229,14 @@ class LiveSession:
             layout = layout_of(request, edits)
         common = _common(layout, sent.provider_layout)
         is_rewrite = common < len(sent.provider_layout)
-        planned = PlannedRequest(place_marks(request, edits, layout, common), plan, is_rewrite)
+        self._tail = (tail_start(layout), 0) if is_rewrite else (self._tail[0], self._tail[1] + 1)
+        changes = next_changes(*self._tail)
+        marked = place_marks(request, edits, layout, common, changes)
+        planned = PlannedRequest(marked, plan, is_rewrite)
         self.calls += 1
         self.rewrites += is_rewrite
         self._known = _fingerprints(request)
-        self._sent = _Sent(self._known, layout, common, edits, planned, before=sent.provider_edits)
+        self._sent = _Sent(self._known, layout, common, changes, edits, planned, before=sent.provider_edits)
         return planned
 
     def without_thinking(self, request: WireRequest) -> PlannedRequest:
@@ -244,9 +251,12 @@ class LiveSession:
         edits = self._renderer.render(request, self.schedule.pager.window.entries)
         layout = layout_of(request, edits)
         common = _common(layout, sent.provider_layout)
-        planned = PlannedRequest(place_marks(request, edits, layout, common), planned.plan, is_rewrite=True)
+        self._tail = tail_start(layout), 0
+        changes = next_changes(*self._tail)
+        marked = place_marks(request, edits, layout, common, changes)
+        planned = PlannedRequest(marked, planned.plan, is_rewrite=True)
         self.rewrites += 1
-        self._sent = _Sent(sent.fingerprints, layout, common, edits, planned, before=sent.before)
+        self._sent = _Sent(sent.fingerprints, layout, common, changes, edits, planned, before=sent.before)
         return planned
 
     def preview(self) -> RequestEdits:
@@ -323,7 +333,7 @@ class LiveSession:
     def _planned_again(self, request: WireRequest, planned: PlannedRequest) -> PlannedRequest:
         """The same messages: the same edits of the same parts. Breakpoints of the client may stand elsewhere."""
         sent = self._sent
-        edits = place_marks(request, sent.edits, sent.layout, sent.common)
+        edits = place_marks(request, sent.edits, sent.layout, sent.common, sent.changes)
         return planned if edits == planned.edits else planned._replace(edits=edits)
 
     def _unbound(self, request: WireRequest, edits: RequestEdits, layout: Layout) -> set[PartKey]:

@@ -51,6 +51,8 @@ class PlannerSettings:
     """What is left to the provider's own means."""
     own_tool: bool = False
     """Whether the gateway declares its own tool: agents are told of it."""
+    tells_standing: bool = True
+    """Whether goals and pins of the pool are told: they are its owner's, as is whoever asks on the loopback address."""
     store: str = ""
     """Path of the pool's file; "" keeps no pages."""
     expand_command: str = ""

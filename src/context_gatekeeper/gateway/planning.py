@@ -297,7 +297,8 @@ class SessionPlanner:
 
     def _tell_standing(self, conversation: Conversation, request: WireRequest) -> None:
         """Goals, pins and cards, for agents: a side question for a title needs none."""
-        standing = Standing() if self._standing is None else self._standing.newest
+        is_told = self._standing is not None and self._settings.tells_standing
+        standing = self._standing.newest if self._standing is not None and is_told else Standing()
         if request.tools_text and conversation.standing != standing:
             conversation.standing = standing
             conversation.session.set_resident(standing.goals, standing.pins, cards=self._settings.cards)

@@ -80,7 +80,7 @@ class Clients:
             body = body_of(api, conversation(name, self.turns)) | ({"stream": True} if streams else {})
             if api is WireApi.RESPONSES:
                 body["max_output_tokens"] = body.pop("max_tokens")
-            got = self._ask(api, name, body)
+            got = self.newest = self._ask(api, name, body)
             assert (got.status, got.is_whole) == (200, True), got
             assert got.note in ("plan", "unchanged"), got.headers
             sent = json.loads(self.provider.log[-1].raw)
@@ -232,6 +232,9 @@ def test_what_is_no_store_costs_no_request_and_once_it_is_away_the_pages_come(
         some.ask_all()
         some.wait_for_faults()
         some.ask_all()
+        some.ask_all()
+        assert some.newest.header("x-gatekeeper-store") == "failing"
+        assert json.loads(ask(some.gateway.port, "/healthz", method="GET").body)["store"] == "failing"
         assert (store.read_bytes() if store.is_file() else b"") == before, "damage is kept as it is"
         mend(store)
         some.ask_all()

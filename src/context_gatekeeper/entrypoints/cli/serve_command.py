@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
+import shutil
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
@@ -61,15 +63,27 @@ def serve(
     if turns_on or turns_off:
         return _switch(face, config, is_off=turns_off)
     settings = face.config(store=store, redaction=redaction)
+    store = settings.store or str(default_store())
     for_planner = {
-        "store": settings.store or str(default_store()),
+        "store": store,
         "redaction": settings.redaction,
         "sealed_folder": settings.sealed_folder,
         "native": config.native,
+        # With a token others than this user may ask.
+        "tells_standing": not config.token,
+        "expand_command": _expand_command(store),
         "own_tool": config.own_tool,
         **config.planner_settings,
     }
     return _run_gateway(face, replace(config, planner_settings=for_planner))
+
+
+def _expand_command(store: str) -> str:
+    """With which an agent on this machine gets a page; "" where the command is not found by its name."""
+    if shutil.which("cgk") is None:
+        return ""
+    place = "" if store == str(default_store()) else f" --store {shlex.quote(store)}"
+    return f"cgk expand{place} --session"
 
 
 def _switch(face: Face, config: GatewayConfig, *, is_off: bool) -> int:

@@ -41,8 +41,8 @@ _HOP_BY_HOP = frozenset(
 )  # fmt: skip
 _NOT_FORWARDED = _HOP_BY_HOP | {b"host", b"content-length", b"expect", NOTE_HEADER, TOKEN_HEADER}
 _NOT_ANSWERED = _HOP_BY_HOP | {NOTE_HEADER}
-_CREDENTIALS = (b"x-api-key", b"authorization", b"api-key", b"x-goog-api-key")
-_QUERY_CREDENTIAL = "key"
+_CREDENTIALS = (b"x-api-key", b"authorization", b"api-key", b"x-goog-api-key", b"cookie")
+_QUERY_CREDENTIALS = frozenset(("key", "api_key", "api-key", "access_token"))
 _BEARER = b"bearer "
 _KEY_BYTES = 32
 _FIRST_MARK = 0x10FE00
@@ -220,5 +220,5 @@ def _credentials(headers: Mapping[bytes, bytes], query: bytes) -> Iterator[bytes
         if value.strip():
             yield value.strip()
     for parameter, text in parse_qsl(query.decode("latin-1")):
-        if parameter == _QUERY_CREDENTIAL and text:
+        if parameter in _QUERY_CREDENTIALS and text:
             yield text.encode()

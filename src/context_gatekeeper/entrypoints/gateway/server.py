@@ -199,7 +199,9 @@ class Gateway:
         )
 
     async def _healthz(self, _request: Request) -> Response:
-        return JSONResponse({"status": "ok", "planner": self._planner_word(), "version": __version__})
+        store = "failing" if self.metrics.archive_fault else "ok"
+        told = {"status": "ok", "planner": self._planner_word(), "store": store, "version": __version__}
+        return JSONResponse(told)
 
     async def _metrics_text(self, _request: Request) -> Response:
         status = await self.planner.status()
