@@ -16,3 +16,4 @@ def test_the_command_prints_the_keys_of_the_contract_as_one_object() -> None:
     printed = json.loads(result.stdout)
     assert {"added_first_byte_p50_ms", "added_first_byte_p99_ms", "errors", "rss_kb_per_stream"} <= set(printed)
     assert (printed["errors"], printed["streams"], printed["body_kb"]) == (0, 8, 20)
+    assert printed["bypassed"] == 0, "a planner that is down measures nothing"

@@ -455,8 +455,8 @@ class Pager:
         """Whether the ledger can pay for a rewrite, and for page faults beside it as far as its savings do not.
 
         Where as much leaves as stays, what a call saves pays for a fault in every one of them. After many refusals a
-        rewrite is counted with what the rewritten request itself no longer reads: the bill stays in its bounds then too,
-        and a session that has saved nothing yet can begin.
+        rewrite is counted with what the rewritten request itself no longer reads: the bill stays in its bounds then
+        too, and a session that has saved nothing yet can begin.
         """
         prices = self._prices
         asked = fault_price(prices, self.prompt_tokens - tokens_out, self._params.reserve_page_tokens)

@@ -69,7 +69,10 @@ class Archive:
 
     @property
     def fault(self) -> str:
-        """What is wrong with the store now; "" while nothing is. One that stores nothing for seconds is slow or locked."""
+        """What is wrong with the store now; "" while nothing is.
+
+        One that stores nothing for seconds is slow or locked.
+        """
         if self.is_failing:
             return self.last_fault
         with self._changed:
