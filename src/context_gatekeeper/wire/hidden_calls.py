@@ -5,9 +5,12 @@ of what the client gets, the request goes on behind it (`own_tool.continued`), a
 so that all of them are one message for the client.
 
 What comes before the first call of our tool passes at once and byte for byte; an answer without such a call passes
-unchanged to its last byte. Behind it events are changed by splices: indexes of blocks, items and calls, and numbers of
-events, go on; beginnings of further answers are left out; counts of output are added up, while those of input are the
-last answer's, by which clients measure how full their window is. Comments, pings, unknown events and blocks pass.
+unchanged to its last byte. One exception: the Responses API repeats the request's tools in its answers, and ours is
+taken out of each such list, called or not; all else keeps its bytes, but for an event that breaks off at the end.
+
+Behind a call events are changed by splices: indexes of blocks, items and calls, and numbers of events, go on;
+beginnings of further answers are left out; counts of output are added up, while those of input are the last answer's,
+by which clients measure how full their window is. Comments, pings, unknown events and blocks pass.
 
 Where a model calls our tool and the client's in one answer ours are left out and the answer ends as it is: the client
 sends its results in a request of its own, in which the page can be delivered.

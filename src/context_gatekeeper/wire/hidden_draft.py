@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from context_gatekeeper.wire.answer_draft import as_count, as_object
@@ -40,6 +40,8 @@ class HiddenDraft(ABC):
         """Whether the newest answer is the first."""
         self.is_hiding = False
         """Whether a call of our tool began in any answer."""
+        self.has_cut_tools = False
+        """Whether our tool was taken out of the tools that an answer repeats."""
         self.held: list[bytes] = []
         """The end of the newest answer, as the client would get it."""
         self.renamed_id: tuple[str, str] | None = None
@@ -91,6 +93,11 @@ class HiddenDraft(ABC):
     @property
     def is_touched(self) -> bool:
         """Whether the client gets anything else than what one answer of the provider's holds."""
+        return self.is_shifted or self.has_cut_tools
+
+    @property
+    def is_shifted(self) -> bool:
+        """Whether a call was left out or another answer joins on, so that places and numbers are our own."""
         return self.is_hiding or not self.is_first
 
     @property
@@ -147,11 +154,14 @@ class HiddenDraft(ABC):
         return [((self.details_key, key), value) for key, value in as_object(usage.get(self.details_key)).items()]
 
 
-def edited(frame: Frame, shape: Shape, changes: Mapping[Path, str]) -> bytes:
-    """An event with some values changed; without changes its bytes."""
-    if not changes:
+def edited(frame: Frame, shape: Shape, changes: Mapping[Path, str], removed: Iterable[Path] = ()) -> bytes:
+    """An event with some values changed and some taken out; without changes its bytes."""
+    leaving = tuple(removed)
+    if not changes and not leaving:
         return frame.raw
     edits = JsonEdits(frame.data or "", shape)
     for path, value in changes.items():
         edits.set(path, value)
+    for path in leaving:
+        edits.remove(path)
     return frame.with_data(edits.text())

@@ -15,8 +15,9 @@ from context_gatekeeper.wire.own_tool import OWN_TOOL
 
 __all__ = ["HiddenResponses"]
 
-_RESPONSE_SHAPE: Shape = {"output": {}, "usage": {"output_tokens_details": {}}}
+_RESPONSE_SHAPE: Shape = {"output": {}, "tools": {}, "usage": {"output_tokens_details": {}}}
 _EVENT_SHAPE: Shape = {"response": _RESPONSE_SHAPE}
+_TOOLS_SHAPE: Shape = {"response": {"tools": {}}}
 _PREFIX = "response."
 _SAME_IN_ALL = ("id", "created_at")
 """What all events of an answer have in common."""
@@ -49,12 +50,19 @@ class _Item:
         return kind.endswith("_call") or kind == "mcp_approval_request"
 
 
+def _is_own_tool(tool: object) -> bool:
+    return as_object(tool).get("name") == OWN_TOOL
+
+
 class HiddenResponses(HiddenDraft):
     """OpenAI Responses.
 
     Places in ``output`` and numbers of events go on from answer to answer. In a stream the last event bears the id and
     time of the first answer, since OpenAI's library refuses an end with another id than the beginning had; the
     provider goes on from the last answer's own id (`renamed_id`). A whole answer keeps the last one's.
+
+    Responses repeat the request's tools, in a stream several times: ours is taken out there, called or not. It alone
+    leaves places and numbers as they are.
     """
 
     output_key = "output_tokens"
@@ -103,10 +111,11 @@ class HiddenResponses(HiddenDraft):
         visible = self._places.get(index) if index is not None else None
         if visible is not None and visible != index and "output_index" in event:
             changes["output_index",] = str(visible)
-        return edited(frame, {}, changes)
+        return edited(frame, _TOOLS_SHAPE, changes, self._cut_tools(("response",), response))
 
     def _take_end(self, frame: Frame, event: Mapping[str, Any], status: str) -> bytes:
-        edits = JsonEdits(frame.data or "", _EVENT_SHAPE)
+        source = frame.data or ""
+        edits = JsonEdits(source, _EVENT_SHAPE)
         self._take_response(edits, ("response",), event["response"], status)
         if not self.is_touched:
             return frame.raw
@@ -118,7 +127,16 @@ class HiddenResponses(HiddenDraft):
         for path, value in changes.items():
             edits.set(path, value)
         self._held_numbers = int(("sequence_number",) in changes and self.is_own_only)
-        return self.hold(frame.with_data(edits.text()))
+        text = edits.text()
+        return self.hold(frame.with_data(text) if text != source else frame.raw)
+
+    def _cut_tools(self, place: Path, response: Mapping[str, Any]) -> list[Path]:
+        """Where our tool stands among the tools that the response at ``place`` repeats; it is to be taken out."""
+        tools = response.get("tools")
+        listed = tools if isinstance(tools, list) else []
+        found = [(*place, "tools", number) for number, tool in enumerate(listed) if _is_own_tool(tool)]
+        self.has_cut_tools = self.has_cut_tools or bool(found)
+        return found
 
     def _is_of_own(self, event: Mapping[str, Any], index: int | None) -> bool:
         is_placed = index is not None and self._places.get(index, index) is None
@@ -128,7 +146,7 @@ class HiddenResponses(HiddenDraft):
         number = as_index(event.get("sequence_number"))
         if number is None:
             return {}
-        if not self.is_touched:
+        if not self.is_shifted:
             self._next_number = number + 1
             return {}
         self._next_number += 1
@@ -146,8 +164,8 @@ class HiddenResponses(HiddenDraft):
             if item_id := as_text(item.value.get("id")):
                 self._own_items.add(item_id)
         elif place not in self._places:
-            # As long as nothing is changed the provider's own places stand, whatever they are.
-            visible = self._next_place if self.is_touched else place
+            # As long as nothing is left out the provider's own places stand, whatever they are.
+            visible = self._next_place if self.is_shifted else place
             self._places[place] = visible
             self._next_place = max(self._next_place, visible + 1)
         return place
@@ -175,6 +193,8 @@ class HiddenResponses(HiddenDraft):
                 if item.is_own:
                     edits.remove((*path, number))
             edits.prepend(path, self._visible)
+        for tool in self._cut_tools(place, response):
+            edits.remove(tool)
         for changed, value in self.usage_changes((*place, "usage"), usage).items():
             edits.set(changed, value)
 
