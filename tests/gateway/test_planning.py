@@ -274,7 +274,7 @@ def test_what_was_not_sent_as_planned_is_not_billed() -> None:
 
 def test_a_session_whose_ledger_is_negative_is_append_only_until_it_has_come_in_again() -> None:
     """Bills dearer than planned eat what was saved: nothing is rewritten until it has come in again."""
-    strict = SessionPlanner(PlannerSettings(params=replace(EAGER, overdraft=0.0)))
+    strict = SessionPlanner(PlannerSettings(secret=bytes(16), params=replace(EAGER, overdraft=0.0)))
     growth, client = grow(WireApi.MESSAGES, 2, Size((60, 62), (200, 1500)), model=OLDER_MODEL), Client(strict)
     in_debt, epochs_in_debt, saved, epochs = 0, 0, 0, 0
     for number in range(len(growth.requests)):
@@ -323,6 +323,9 @@ def test_settings_are_read_and_unknown_ones_left_to_others() -> None:
     assert settings.policy == "frugal"
     with pytest.raises(ConfigError, match="there is none of that name"):
         PlannerSettings.from_json({"policy": "wild"})
+    for odd in ({"edits_bound_thinking": "no"}, {"most_sessions": "many"}, {"store": 3}, {"owner": True}):
+        with pytest.raises(ConfigError, match="it is no"):
+            PlannerSettings.from_json(odd)
     assert make_planner({"policy": "ours"}).status()["sessions"] == []
 
 

@@ -454,14 +454,15 @@ class Pager:
     def _can_pay(self, price: float, tokens_out: int) -> bool:
         """Whether the ledger can pay for a rewrite, and for page faults beside it as far as its savings do not.
 
-        Where as much leaves as stays, what a call saves pays for a fault in every one of them. After many refusals a
-        rewrite is counted with what the rewritten request itself no longer reads: the bill stays in its bounds then
-        too, and a session that has saved nothing yet can begin.
+        Where as much leaves as stays, what a call saves pays for a fault in every one of them. After many refusals, and
+        without a debt, a rewrite is counted with what the rewritten request itself no longer reads: the bill stays in
+        its bounds then too, and a session that has saved nothing yet can begin.
         """
         prices = self._prices
         asked = fault_price(prices, self.prompt_tokens - tokens_out, self._params.reserve_page_tokens)
         reserve = self._params.reserve_faults * max(0.0, asked - prices.read * tokens_out)
-        own = prices.read * tokens_out if self._refusals >= _MOST_REFUSALS else 0.0
+        is_stuck = self._refusals >= _MOST_REFUSALS and self.ledger.saved >= 0
+        own = prices.read * tokens_out if is_stuck else 0.0
         is_paid = self.ledger.can_afford(price + reserve - own, self._params.overdraft)
         self._refusals = 0 if is_paid else self._refusals + 1
         return is_paid

@@ -77,7 +77,7 @@ class Archive:
             return self.last_fault
         with self._changed:
             is_slow = bool(len(self._shelf)) and time.monotonic() - self._moved_at > self._limits.slow_seconds
-        return f"nothing is stored at {self._settings.get('store')}"[:_MOST_FAULT_CHARS] if is_slow else ""
+        return f"it is slow at {self._settings.get('store')}"[:_MOST_FAULT_CHARS] if is_slow else ""
 
     @property
     def process_id(self) -> int | None:

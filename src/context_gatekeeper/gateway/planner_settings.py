@@ -15,6 +15,8 @@ __all__ = ["POLICIES", "PlannerSettings"]
 
 POLICIES: Mapping[str, PagerParams] = {"ours": OURS, "frugal": OURS_FRUGAL, "careful": OURS_CAREFUL}
 """Settings of the planner by the name in the configuration."""
+_TEXTS = frozenset({"pool", "owner", "redaction", "sealed_folder"})
+_WANTED: Mapping[type, str] = {str: "text", bool: "true or false", int: "whole number"}
 _NOT_FOR_FILES = frozenset({"secret", "params"})
 
 
@@ -77,6 +79,10 @@ class PlannerSettings:
         """
         known = {one.name for one in fields(cls)} - _NOT_FOR_FILES
         given = {name: value for name, value in settings.items() if name in known and value is not None}
+        for name, value in given.items():
+            wanted = type(getattr(cls(), name)) if name not in _TEXTS else str
+            if name != "native" and (type(value) is not wanted):
+                raise ConfigError(f"{name} {value!a}", f"it is no {_WANTED[wanted]}", "correct it in planner_settings")
         policy = given.get("policy", "ours")
         if policy not in POLICIES:
             raise ConfigError(f"policy {policy!a}", "there is none of that name", f"use one of {', '.join(POLICIES)}")

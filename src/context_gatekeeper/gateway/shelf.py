@@ -33,7 +33,7 @@ class ArchiveLimits:
     """How long a store that cannot be used is tried after the planner's end."""
     retry_seconds: float = 5.0
     """Pause before a store that could not be used is tried again."""
-    slow_seconds: float = 2.0
+    slow_seconds: float = 4.0
     """What waits may wait for while nothing is stored, before the store is said to fail."""
     pause_seconds: float = 0.1
     """Before a process that ended is started again; doubles each time, up to half a minute."""

@@ -235,13 +235,3 @@ def test_the_same_inputs_get_the_same_answers_whatever_came_between(home: Path) 
 
     assert check(first, home) == "view"
     assert first.told == second.told
-
-
-def test_a_prompt_and_a_start_among_them_are_told_of_the_pool(home: Path) -> None:
-    """What comes before and behind is no reason to say less."""
-    asked = {"hook_event_name": "UserPromptSubmit", "session_id": "now", "cwd": str(home), "prompt": PROMPT}
-    inputs = [b"\xff", json.dumps(asked).encode(), b"[]", json.dumps(asked | {"extra": LARGE}).encode()]
-
-    kinds = [check(answer, home) for answer in answers_of(home, inputs)]
-
-    assert kinds == ["nothing", "context", "nothing", "context"]

@@ -16,6 +16,7 @@ import click
 
 from context_gatekeeper.config import default_store
 from context_gatekeeper.config_gateway import GatewayConfig, load_gateway_config
+from context_gatekeeper.core.redact import RedactionMode
 from context_gatekeeper.entrypoints.cli.face import Face, face_options, with_face
 from context_gatekeeper.entrypoints.cli.terminal import Tint
 from context_gatekeeper.entrypoints.hooks.running_gateway import GatewayState, remove_state, write_state
@@ -63,6 +64,9 @@ def serve(
     if turns_on or turns_off:
         return _switch(face, config, is_off=turns_off)
     settings = face.config(store=store, redaction=redaction)
+    if settings.redaction not in tuple(RedactionMode):
+        step = f"use one of {', '.join(RedactionMode)}"
+        raise ConfigError(f"redaction {settings.redaction!a}", "there is no such setting", step)
     store = settings.store or str(default_store())
     for_planner = {
         "store": store,
