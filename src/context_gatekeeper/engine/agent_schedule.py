@@ -7,7 +7,7 @@ holds; what happens to pages is told to the event feed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -213,17 +213,21 @@ class AgentSchedule:
         for _ in self.look_ahead_steps():
             pass
 
-    def look_ahead_steps(self) -> Iterator[None]:
+    def look_ahead_steps(self) -> Generator[None, None, bool]:
         """`look_ahead` in steps of some milliseconds, so that others can be served between two of them.
 
         Until the last one nothing is decided. Once something is added or planned meanwhile there are no more steps, and
         it is as if there had been none, but that what was read for them need not be read again.
+
+        Returns:
+            Whether it was decided.
         """
         began = self._changes
         for _ in self._look_ahead():
             yield
             if self._changes != began:
-                return
+                return False
+        return True
 
     def heard(self, usage: Usage) -> None:
         """Take what the provider billed for the request that was planned last into the net ledger.

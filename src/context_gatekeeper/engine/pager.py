@@ -461,7 +461,7 @@ class Pager:
         prices = self._prices
         asked = fault_price(prices, self.prompt_tokens - tokens_out, self._params.reserve_page_tokens)
         reserve = self._params.reserve_faults * max(0.0, asked - prices.read * tokens_out)
-        is_stuck = self._refusals >= _MOST_REFUSALS and self.ledger.saved >= 0
+        is_stuck = self._refusals >= _MOST_REFUSALS and self.ledger.can_afford(0.0, self._params.overdraft)
         own = prices.read * tokens_out if is_stuck else 0.0
         is_paid = self.ledger.can_afford(price + reserve - own, self._params.overdraft)
         self._refusals = 0 if is_paid else self._refusals + 1

@@ -293,8 +293,8 @@ class LiveSession:
 
         Until the last one nothing is decided; what comes meanwhile ends them.
         """
-        yield from self.schedule.look_ahead_steps()
-        self._undecided = 0
+        if (yield from self.schedule.look_ahead_steps()):
+            self._undecided = 0
 
     def look_ahead(self) -> None:
         """All steps of `look_ahead_steps`."""
