@@ -62,7 +62,7 @@ docs-write: $(DEV)
 	$(PYTHON) -m cogapp -r -P docs/*.md
 
 # Two halves side by side, on two cores: what starts processes of its own, and everything else.
-APART := tests/entrypoints tests/stores tests/docs tests/benchmarks tests/evals
+APART := tests/entrypoints tests/stores tests/docs tests/benchmarks
 UNDER_COVERAGE := --no-print-directory test UNDER="-m coverage run"
 
 coverage: $(DEV)
