@@ -34,8 +34,6 @@ __all__ = ["Pager", "Rewrite", "RewriteReason"]
 _USUAL_READ_PRICE = 0.1
 _USUAL_RESIDENT_TOKENS = 8000
 _USUAL_WINDOW_TOKENS = 28_000
-_MOST_REFUSALS = 25
-"""Candidates in a row of which the ledger alone says whether they can be paid."""
 
 
 class RewriteReason(StrEnum):
@@ -125,8 +123,6 @@ class Pager:
         self._window_tokens = window_tokens
         self._faulted = False
         self._refused_price = 0.0
-        self._refusals = 0
-        """Candidates for a rewrite in a row that the ledger could not pay."""
         self._fault_share = 0.0
         self._faults_in_epoch = 0
         self.named: frozenset[int] = frozenset()
@@ -454,18 +450,12 @@ class Pager:
     def _can_pay(self, price: float, tokens_out: int) -> bool:
         """Whether the ledger can pay for a rewrite, and for page faults beside it as far as its savings do not.
 
-        Where as much leaves as stays, what a call saves pays for a fault in every one of them. After many refusals, and
-        without a debt, a rewrite is counted with what the rewritten request itself no longer reads: the bill stays in
-        its bounds then too, and a session that has saved nothing yet can begin.
+        Where as much leaves as stays, what a call saves pays for a fault in every one of them.
         """
         prices = self._prices
         asked = fault_price(prices, self.prompt_tokens - tokens_out, self._params.reserve_page_tokens)
         reserve = self._params.reserve_faults * max(0.0, asked - prices.read * tokens_out)
-        is_stuck = self._refusals >= _MOST_REFUSALS and self.ledger.can_afford(0.0, self._params.overdraft)
-        own = prices.read * tokens_out if is_stuck else 0.0
-        is_paid = self.ledger.can_afford(price + reserve - own, self._params.overdraft)
-        self._refusals = 0 if is_paid else self._refusals + 1
-        return is_paid
+        return self.ledger.can_afford(price + reserve, self._params.overdraft)
 
     def _rewrite(self, cut: int, leaving: set[int], *, is_cold: bool) -> Generator[None, None, _Laid | None]:
         """Lay the window anew from ``cut`` on; None when the ledger cannot pay for what is written."""

@@ -75,12 +75,13 @@ class PlannerSettings:
         """Of the first frame; names of no field are another reader's.
 
         Raises:
-            ConfigError: an unknown policy.
+            ConfigError: a value of the wrong kind, an unknown policy or mode.
         """
         known = {one.name for one in fields(cls)} - _NOT_FOR_FILES
         given = {name: value for name, value in settings.items() if name in known and value is not None}
+        usual = cls()
         for name, value in given.items():
-            wanted = type(getattr(cls(), name)) if name not in _TEXTS else str
+            wanted = str if name in _TEXTS else type(getattr(usual, name))
             if name != "native" and (type(value) is not wanted):
                 raise ConfigError(f"{name} {value!a}", f"it is no {_WANTED[wanted]}", "correct it in planner_settings")
         policy = given.get("policy", "ours")

@@ -54,7 +54,7 @@ _STORE_HEADER = b"x-gatekeeper-store"
 """Says ``failing`` while conversations cannot be stored."""
 _LOGGER = logging.getLogger(__name__)
 _BAD_REQUEST, _NOT_FOUND, _TIMEOUT, _TOO_LARGE, _INTERNAL = 400, 404, 408, 413, 500
-_NOT_MODIFIED, _FIRST_ERROR = 304, 400
+_NOT_MODIFIED = 304
 _MOST_COPIED_BYTES = 256 * 1024 * 1024
 _SHADOW_WORD, _OFF_WORD = b"shadow", b"off"
 
